@@ -1,0 +1,210 @@
+"""Jaxprs as readable NumPy source: one statement per equation, in order."""
+
+from __future__ import annotations
+
+import itertools
+import keyword
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fgrad.avals import Aval
+from fgrad.compiler.runtime import alias, seal
+from fgrad.config import config
+from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, last_uses
+from fgrad.primitives.families import absorbing_product
+from fgrad.source_info import source_text
+from fgrad.tracing import Primitive
+
+# CPython compiles very long functions in more than linear time.
+_STATEMENTS_PER_FUNCTION = 2000
+# Below this many bytes, dropping a variable early is noise in the source.
+_WORTH_DROPPING = 1 << 16
+
+
+class Emitter:
+    """Writes the source of one program and collects the constants that it names."""
+
+    def __init__(self, name: str) -> None:
+        self.name = re.sub(r"\W", "_", name) or "program"
+        if not self.name.isidentifier() or keyword.iskeyword(self.name):
+            self.name = "f_" + self.name
+        self.constants: dict[str, Any] = {"np": np}
+        self._by_key: dict[Any, str] = {}
+        self._fresh = _identifiers()
+        self._names: dict[Var, str] = {}
+
+    # -- what lowering rules use --
+
+    def constant(self, value: Any, hint: str) -> str:
+        """A name for a Python object that the code refers to."""
+        key = value if callable(value) else id(value)
+        known = self._by_key.get(key)
+        if known is not None:
+            return known
+        hint = re.sub(r"\W", "_", hint) or "constant"
+        if keyword.iskeyword(hint) or not hint.isidentifier():
+            hint = "_" + hint
+        name = hint
+        for number in itertools.count(1):
+            if name not in self.constants and name != self.name:
+                break
+            name = f"{hint}_{number}"
+        self.constants[name] = value
+        self._by_key[key] = name
+        return name
+
+    def dtype(self, dtype: np.dtype[Any]) -> str:
+        return f"np.{dtype.name}" if dtype.kind != "b" else "np.bool_"
+
+    def scalar(self, value: Any) -> str:
+        if type(value) in (bool, int) or (type(value) is float and np.isfinite(value)):
+            return repr(value)
+        return self.constant(value, "scalar")
+
+    def absorbing_product(self, ct: str, slope: str) -> str:
+        return f"{self.constant(absorbing_product.impl, 'absorbing_product')}({ct}, {slope})"
+
+    # -- names --
+
+    def var(self, var: Var) -> str:
+        if var not in self._names:
+            name = next(self._fresh)
+            while name in self.constants or name == self.name:
+                name = next(self._fresh)
+            self._names[var] = name
+        return self._names[var]
+
+    def atom(self, atom: Atom) -> str:
+        if isinstance(atom, Literal):
+            return self.scalar(atom.value)
+        return self.var(atom)
+
+    # -- statements --
+
+    def statement(self, eqn: Eqn) -> str:
+        names = [self.atom(a) for a in eqn.inputs]
+        primitive = eqn.primitive
+        if not config.enable_x64 or any(v.aval.weak for v in eqn.outputs):
+            # Python scalars stay Python scalars, and 32-bit mode narrows: the implementation does both.
+            expression = Primitive.lower(primitive, self, *names)
+        else:
+            expression = primitive.lower(self, *names)
+        targets = ", ".join(self.var(v) for v in eqn.outputs)
+        if primitive.multiple_results:
+            targets = f"[{targets}]"
+        kinds = ", ".join(str(v.aval) for v in eqn.outputs)
+        return f"{targets} = {expression}  # {kinds}"
+
+    def source(self, jaxpr: Jaxpr) -> str:
+        """The whole module: the entry point comes last, and is named after the user's function."""
+        for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
+            self._names[var] = self.constant(const, "constant")
+        parameters = [self.var(v) for v in jaxpr.invars]
+        results = self.results(jaxpr)
+        blocks = self.blocks(jaxpr)
+        if len(blocks) == 1:
+            return self.function(self.name, parameters, blocks[0][0], results)
+        # Each part takes the variables that are alive where it begins and hands on those that are
+        # still alive where it ends.
+        parts, calls = [], []
+        for number, (lines, live_in, live_out) in enumerate(blocks):
+            part = f"{self.name}_part_{number}"
+            arguments = [self.var(v) for v in live_in]
+            handed_on = [self.var(v) for v in live_out]
+            parts.append(self.function(part, arguments, lines, handed_on))
+            calls.append(f"    [{', '.join(handed_on)}] = {part}({', '.join(arguments)})")
+        main = self.function(self.name, parameters, calls, results)
+        return "\n\n".join([*parts, main])
+
+    def function(
+        self, name: str, parameters: list[str], lines: list[str], results: list[str]
+    ) -> str:
+        return "\n".join(
+            [
+                f"def {name}({', '.join(parameters)}):",
+                *lines,
+                f"    return [{', '.join(results)}]",
+            ]
+        )
+
+    def blocks(self, jaxpr: Jaxpr) -> list[tuple[list[str], list[Var], list[Var]]]:
+        """Statements by function, with the variables alive at its beginning and end."""
+        constants = set(jaxpr.constvars)
+        step = _STATEMENTS_PER_FUNCTION
+        dying = last_uses(jaxpr)
+        kept = {a for a in jaxpr.outvars if type(a) is Var}
+        chunks = []
+        alive = {v: None for v in jaxpr.invars}
+        for start in range(0, max(len(jaxpr.eqns), 1), step):
+            eqns = jaxpr.eqns[start : start + step]
+            live_in = list(alive)
+            lines = self.lines(eqns, dying[start : start + step])
+            for eqn, gone in zip(eqns, dying[start : start + step], strict=True):
+                alive.update(dict.fromkeys(eqn.outputs))
+                for var in gone:
+                    if var not in kept:
+                        alive.pop(var, None)
+            live_out = [v for v in alive if v not in constants]
+            chunks.append((lines, live_in, live_out))
+        return chunks
+
+    def lines(self, eqns: tuple[Eqn, ...], dying: list[tuple[Var, ...]]) -> list[str]:
+        lines: list[str] = []
+        place = None
+        silent = False
+        indent = "    "
+        for eqn, gone in zip(eqns, dying, strict=True):
+            if eqn.silent != silent:
+                silent = eqn.silent
+                if silent:
+                    lines.append("    with np.errstate(all='ignore'):  # derivatives never warn")
+                indent = "        " if silent else "    "
+                place = None
+            if eqn.source is not None and (here := source_text(eqn.source)) != place:
+                place = here
+                lines.append(f"{indent}# {place}")
+            lines.append(indent + self.statement(eqn))
+            large = [v for v in gone if v in self._names and _bytes(v.aval) >= _WORTH_DROPPING]
+            droppable = [self._names[v] for v in large if self._names[v] not in self.constants]
+            if droppable:
+                lines.append(f"{indent}del {', '.join(droppable)}")
+        return lines
+
+    def results(self, jaxpr: Jaxpr) -> list[str]:
+        """The expressions to return: never an argument or constant itself, views sealed."""
+        roots: dict[Any, Any] = {}
+        views: set[Any] = set()
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.view and type(eqn.inputs[0]) is Var:
+                source = eqn.inputs[0]
+                views.add(eqn.outputs[0])
+                roots[eqn.outputs[0]] = roots.get(source, source)
+        foreign = {*jaxpr.invars, *jaxpr.constvars}
+        results = []
+        seen: set[Any] = set()
+        for atom in jaxpr.outvars:
+            text = self.atom(atom)
+            if type(atom) is Var and atom.aval.shape:
+                if roots.get(atom, atom) in foreign or atom in seen:
+                    text = f"{self.constant(alias, 'alias')}({text})"
+                elif atom in views:
+                    text = f"{self.constant(seal, 'seal')}({text})"
+                seen.add(atom)
+            results.append(text)
+        return results
+
+
+def _bytes(aval: Aval) -> int:
+    return aval.size * aval.dtype.itemsize
+
+
+def _identifiers() -> Iterator[str]:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    for length in itertools.count(1):
+        for combination in itertools.product(letters, repeat=length):
+            name = "".join(combination)
+            if not keyword.iskeyword(name):
+                yield name

@@ -1,0 +1,150 @@
+"""Configuration flags: process-wide values with scoped overrides in the current context."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from fgrad.errors import ConfigError
+
+_DEFAULTS: dict[str, Any] = {
+    "enable_x64": True,
+    "disable_jit": False,
+    "check_jaxprs": False,
+    "debug_nans": False,
+    "debug_stale": False,
+    "explain_cache_misses": False,
+    "traceback_filtering": "auto",
+}
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "traceback_filtering": ("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
+}
+# Flags of JAX that choose hardware, precision or caches that do not exist here: accepted, kept, unused.
+_INERT = (
+    "platform_name",
+    "platforms",
+    "default_matmul_precision",
+    "default_device",
+    "numpy_rank_promotion",
+    "numpy_dtype_promotion",
+    "debug_infs",
+    "log_compiles",
+    "compilation_cache_dir",
+    "persistent_cache_min_compile_time_secs",
+    "persistent_cache_min_entry_size_bytes",
+    "threefry_partitionable",
+    "default_prng_impl",
+    "transfer_guard",
+    "check_tracer_leaks",
+    "enable_custom_prng",
+    "debug_key_reuse",
+)
+
+
+def _short(name: str) -> str:
+    for prefix in ("fgrad_", "jax_"):
+        if name.startswith(prefix):
+            return name[len(prefix) :]
+    return name
+
+
+class Config:
+    """The flags of fgrad.
+
+    Flags are read as attributes and set with `update`; names are accepted bare or with the prefix
+    ``fgrad_`` or ``jax_``. An environment variable such as ``FGRAD_ENABLE_X64=0`` sets the value a
+    process starts with.
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> fgrad.config.fgrad_enable_x64
+    True
+    """
+
+    # Plain attributes rather than look-ups: these two are read on every operation.
+    enable_x64: bool
+    check_jaxprs: bool
+
+    def __init__(self) -> None:
+        values: dict[str, Any] = dict(_DEFAULTS) | dict.fromkeys(_INERT)
+        for name, default in _DEFAULTS.items():
+            text = os.environ.get("FGRAD_" + name.upper())
+            if text is not None:
+                is_flag = isinstance(default, bool)
+                values[name] = text.lower() in ("1", "true", "on", "yes") if is_flag else text
+        self.__dict__.update(values)
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only for names that are not plain attributes: prefixed or unknown ones.
+        short = _short(name)
+        if short != name and short in self.__dict__:
+            return self.__dict__[short]
+        raise ConfigError(f"no configuration flag {name!r}; the flags are {', '.join(self.__dict__)}")
+
+    def update(self, name: str, value: Any) -> None:
+        """Set a flag for the whole process.
+
+        Parameters
+        ----------
+        name : str
+            The flag, bare or with the prefix ``fgrad_`` or ``jax_``.
+        value : object
+            Its new value.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such flag, or it does not take this value.
+        """
+        short = _short(name)
+        if short not in self.__dict__:
+            raise ConfigError(
+                f"no configuration flag {name!r}; the flags are {', '.join(self.__dict__)}"
+            )
+        default = _DEFAULTS.get(short)
+        if isinstance(default, bool) and not isinstance(value, (bool, int)):
+            raise ConfigError(f"flag {name!r} takes True or False, got {value!r}")
+        if short in _CHOICES and value not in _CHOICES[short]:
+            raise ConfigError(f"flag {name!r} takes one of {_CHOICES[short]}, got {value!r}")
+        self.__dict__[short] = bool(value) if isinstance(default, bool) else value
+
+    def key(self) -> tuple[Any, ...]:
+        """The flags that change what a trace looks like: part of every trace's cache key."""
+        return (self.enable_x64,)
+
+
+config = Config()
+
+_jit_disabled: ContextVar[bool] = ContextVar("fgrad_jit_disabled", default=False)
+
+
+def jit_is_disabled() -> bool:
+    """Whether ``jit`` runs its function as it is."""
+    return _jit_disabled.get() or bool(config.__dict__["disable_jit"])
+
+
+@contextlib.contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """Run jitted functions as plain Python inside a ``with`` block.
+
+    Parameters
+    ----------
+    disable : bool
+        False switches compilation on again inside an outer ``disable_jit``.
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> with fgrad.disable_jit():
+    ...     fgrad.jit(lambda x: x * 2.0 if x > 0 else x)(3.0)
+    Array(6., dtype=float64, weak_type=True)
+    """
+    token = _jit_disabled.set(disable)
+    try:
+        yield
+    finally:
+        _jit_disabled.reset(token)

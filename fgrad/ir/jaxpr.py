@@ -1,0 +1,149 @@
+"""Jaxprs: first-order typed programs of primitive applications, and their interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from fgrad.avals import Aval, aval_of
+from fgrad.source_info import source_text
+
+
+class Var:
+    """A variable: identity and type. Names exist on print only."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Aval) -> None:
+        self.aval = aval
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Var, (self.aval,)
+
+
+class Literal:
+    """A scalar constant written into an equation."""
+
+    __slots__ = ("aval", "value")
+
+    def __init__(self, value: Any, aval: Aval | None = None) -> None:
+        self.value = value
+        self.aval = aval_of(value) if aval is None else aval
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Literal, (self.value, self.aval)
+
+
+Atom = Var | Literal
+
+
+class Eqn(NamedTuple):
+    """One application of a primitive; `source` tells the user's line.
+
+    A silent one belongs to a derivative rule, which never warns about floating-point errors.
+    """
+
+    primitive: Any
+    inputs: tuple[Atom, ...]
+    outputs: tuple[Var, ...]
+    source: Any = None
+    silent: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Code objects do not pickle: a source travels as its text.
+        source = None if self.source is None else source_text(self.source)
+        return Eqn, (self.primitive, self.inputs, self.outputs, source, self.silent)
+
+
+class Jaxpr:
+    """A closed program: ``consts`` are the values of ``constvars``.
+
+    Derived forms of a jaxpr (its jvp, its batched or compiled form) are kept in ``derived``, so that
+    they live exactly as long as the jaxpr itself.
+    """
+
+    __slots__ = ("__weakref__", "consts", "constvars", "derived", "eqns", "invars", "name", "outvars")
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        consts: Sequence[Any],
+        invars: Sequence[Var],
+        eqns: Sequence[Eqn],
+        outvars: Sequence[Atom],
+        name: str = "",
+    ) -> None:
+        self.constvars = tuple(constvars)
+        self.consts = tuple(consts)
+        self.invars = tuple(invars)
+        self.eqns = tuple(eqns)
+        self.outvars = tuple(outvars)
+        self.name = name
+        self.derived: dict[Any, Any] = {}
+
+    @property
+    def in_avals(self) -> tuple[Aval, ...]:
+        return tuple(var.aval for var in self.invars)
+
+    @property
+    def out_avals(self) -> tuple[Aval, ...]:
+        return tuple(atom.aval for atom in self.outvars)
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program itself: jaxprs here are always closed."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Jaxpr, (
+            self.constvars,
+            self.consts,
+            self.invars,
+            self.eqns,
+            self.outvars,
+            self.name,
+        )
+
+
+def eval_jaxpr(jaxpr: Jaxpr, *args: Any) -> list[Any]:
+    """Run a jaxpr by applying its primitives; under a transform this records it anew.
+
+    Values are dropped after their last use, so that the peak memory is that of the live variables.
+    """
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
+        values = [a.value if type(a) is Literal else env[a] for a in eqn.inputs]  # type: ignore[index]
+        answer = eqn.primitive(*values)
+        del values
+        if eqn.primitive.multiple_results:
+            env.update(zip(eqn.outputs, answer, strict=True))
+        else:
+            env[eqn.outputs[0]] = answer
+        for var in dying:
+            del env[var]
+    return [a.value if type(a) is Literal else env[a] for a in jaxpr.outvars]  # type: ignore[index]
+
+
+def last_uses(jaxpr: Jaxpr) -> list[tuple[Var, ...]]:
+    """For each equation, the variables that nothing reads after it."""
+    known = jaxpr.derived.get("last_uses")
+    if known is not None:
+        return known  # type: ignore[no-any-return]
+    seen = {atom for atom in jaxpr.outvars if type(atom) is Var}
+    table: list[tuple[Var, ...]] = []
+    for eqn in reversed(jaxpr.eqns):
+        dying = []
+        for atom in (*eqn.inputs, *eqn.outputs):
+            if type(atom) is Var and atom not in seen:
+                seen.add(atom)
+                dying.append(atom)
+        table.append(tuple(dying))
+    table.reverse()
+    jaxpr.derived["last_uses"] = table
+    return table
+
+
+def sub_jaxprs(primitive: Any) -> tuple[Jaxpr, ...]:
+    """The programs inside a higher-order primitive."""
+    return tuple(getattr(primitive, "jaxprs", ()))

@@ -1,0 +1,117 @@
+"""Passes over jaxprs: inlining, dead code, common subexpressions. Each is linear and keeps types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+
+
+def dce(jaxpr: Jaxpr, keep: Sequence[bool] | None = None) -> Jaxpr:
+    """Drop equations, and constants, that no output reads; `keep` selects the outputs to keep."""
+    outvars = jaxpr.outvars
+    if keep is not None:
+        outvars = tuple(v for v, kept in zip(outvars, keep, strict=True) if kept)
+    live = {v for v in outvars if type(v) is Var}
+    eqns: list[Eqn] = []
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.primitive.effectful or any(v in live for v in eqn.outputs):
+            eqns.append(eqn)
+            live.update(a for a in eqn.inputs if type(a) is Var)
+    eqns.reverse()
+    kept_consts = [
+        (v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if v in live
+    ]
+    return Jaxpr(
+        [v for v, _ in kept_consts],
+        [c for _, c in kept_consts],
+        jaxpr.invars,
+        eqns,
+        outvars,
+        jaxpr.name,
+    )
+
+
+def used_inputs(jaxpr: Jaxpr) -> tuple[bool, ...]:
+    """Which inputs some equation or output reads."""
+    read: set[Any] = {v for v in jaxpr.outvars if type(v) is Var}
+    for eqn in jaxpr.eqns:
+        read.update(eqn.inputs)
+    return tuple(v in read for v in jaxpr.invars)
+
+
+def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
+    """Replace every equation whose primitive is a plain call by its body, at every depth."""
+    constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
+    eqns: list[Eqn] = []
+    substitution: dict[Var, Atom] = {}
+
+    def splice(body: Jaxpr, substitution: dict[Var, Atom], fresh: bool) -> None:
+        def atom(a: Atom) -> Atom:
+            return a if type(a) is Literal else substitution.get(a, a)  # type: ignore[arg-type]
+
+        for eqn in body.eqns:
+            inputs = tuple(atom(a) for a in eqn.inputs)
+            inner = eqn.primitive.inlinable
+            if inner is not None:
+                scope: dict[Var, Atom] = dict(zip(inner.invars, inputs, strict=True))
+                for var, const in zip(inner.constvars, inner.consts, strict=True):
+                    copy = Var(var.aval)
+                    constvars.append(copy)
+                    consts.append(const)
+                    scope[var] = copy
+                splice(inner, scope, True)
+                for var, out in zip(eqn.outputs, inner.outvars, strict=True):
+                    substitution[var] = out if type(out) is Literal else scope.get(out, out)  # type: ignore[arg-type]
+                continue
+            outputs = eqn.outputs
+            if fresh:
+                # The same body may be called twice: each copy binds variables of its own.
+                outputs = tuple(Var(v.aval) for v in eqn.outputs)
+                substitution.update(zip(eqn.outputs, outputs, strict=True))
+            eqns.append(Eqn(eqn.primitive, inputs, outputs, eqn.source, eqn.silent))
+
+    splice(jaxpr, substitution, False)
+    outvars = [a if type(a) is Literal else substitution.get(a, a) for a in jaxpr.outvars]  # type: ignore[arg-type]
+    return Jaxpr(constvars, consts, jaxpr.invars, eqns, outvars, jaxpr.name)
+
+
+def cse(jaxpr: Jaxpr) -> Jaxpr:
+    """Compute equal applications of equal primitives once, and keep one copy of each constant."""
+    substitution: dict[Var, Var] = {}
+    known: dict[Any, tuple[Var, ...]] = {}
+    constvars: list[Var] = []
+    consts: list[Any] = []
+    by_id: dict[int, Var] = {}
+    for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
+        if id(const) in by_id:
+            substitution[var] = by_id[id(const)]
+        else:
+            by_id[id(const)] = var
+            constvars.append(var)
+            consts.append(const)
+    eqns: list[Eqn] = []
+    for eqn in jaxpr.eqns:
+        inputs = tuple(
+            a if type(a) is Literal else substitution.get(a, a)  # type: ignore[arg-type]
+            for a in eqn.inputs
+        )
+        if eqn.primitive.effectful:
+            eqns.append(Eqn(eqn.primitive, inputs, eqn.outputs, eqn.source, eqn.silent))
+            continue
+        key = (eqn.primitive, *(_literal_key(a) if type(a) is Literal else a for a in inputs))
+        earlier = known.setdefault(key, eqn.outputs)
+        if earlier is eqn.outputs:
+            eqns.append(Eqn(eqn.primitive, inputs, eqn.outputs, eqn.source, eqn.silent))
+        else:
+            substitution.update(zip(eqn.outputs, earlier, strict=True))
+    outvars = [a if type(a) is Literal else substitution.get(a, a) for a in jaxpr.outvars]  # type: ignore[arg-type]
+    return Jaxpr(constvars, consts, jaxpr.invars, eqns, outvars, jaxpr.name)
+
+
+def _literal_key(literal: Literal) -> tuple[Any, ...]:
+    # The bytes tell 0.0 from -0.0 and one NaN from another.
+    return type(literal.value), literal.aval, np.asarray(literal.value).tobytes()

@@ -1,0 +1,514 @@
+"""Functions of scalars: arithmetic, comparison, exponentials, trigonometry, rounding, selection.
+
+A slope that may be infinite or NaN where the cotangent is zero needs no care here: the family
+multiplies with the absorbing product. A slope that would be NaN where the derivative exists does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fgrad import dtypes
+from fgrad.avals import Aval, aval_of, broadcast_shapes
+from fgrad.errors import DTypeError
+from fgrad.primitives.families import (
+    NEG_ONE,
+    ONE,
+    ZERO,
+    Convert,
+    Elementwise,
+    Linear,
+    Partial,
+    absorbing_product,
+    add,
+    align_ranks,
+    broadcast_to,
+    common_dtype,
+    elementwise,
+    has_nan,
+    match_aval,
+    mul,
+    neg,
+    unguarded,
+    zeros_of,
+)
+
+__all__ = [
+    "NEG_ONE",
+    "ONE",
+    "Convert",
+    "absorbing_product",
+    "add",
+    "has_nan",
+    "mul",
+    "neg",
+    "unguarded",
+    "zeros_of",
+]
+
+
+def _is_complex(x: Any) -> bool:
+    return aval_of(x).dtype.kind == "c"
+
+
+# ---- arithmetic ------------------------------------------------------------------------------
+
+sub = elementwise("sub", np.subtract, [ONE, NEG_ONE])
+div = elementwise(
+    "div", np.true_divide, [lambda z, x, y: reciprocal_of(y), lambda z, x, y: neg(div(z, y))]
+)
+square = elementwise("square", np.square, [lambda z, x: mul(2.0, x)])
+reciprocal = elementwise("reciprocal", np.reciprocal, [lambda z, x: neg(square(z))])
+sqrt = elementwise("sqrt", np.sqrt, [lambda z, x: div(0.5, z)])
+cbrt = elementwise("cbrt", np.cbrt, [lambda z, x: div(1.0 / 3.0, square(z))])
+floor_divide = elementwise("floor_divide", np.floor_divide, None)
+remainder = elementwise("remainder", np.remainder, [ONE, lambda z, x, y: neg(floor(div(x, y)))])
+fmod = elementwise("fmod", np.fmod, [ONE, lambda z, x, y: neg(trunc(div(x, y)))])
+
+
+def reciprocal_of(y: Any) -> Any:
+    return div(1.0, y)
+
+
+def _power_base_slope(z: Any, x: Any, y: Any) -> Any:
+    # x**0 is constant, also at 0 where its textbook slope is 0 * 0**-1.
+    is_zero = equal(y, 0.0)
+    return select(is_zero, 0.0, mul(y, power(x, select(is_zero, 1.0, sub(y, 1.0)))))
+
+
+def _power_exponent_slope(z: Any, x: Any, y: Any) -> Any:
+    # 0**y is 0 for every y > 0: its slope is 0, where log gives -inf.
+    return mul(z, log(select(equal(x, 0.0), 1.0, x)))
+
+
+power = elementwise("power", np.power, [_power_base_slope, _power_exponent_slope])
+
+
+@dataclass(frozen=True)
+class IntegerPower(Elementwise):
+    """``x ** n`` for a Python integer n, by products where n is small.   a[*s] -> a[*s]"""
+
+    n: int
+
+    @property
+    def name(self) -> str:
+        return "integer_power"
+
+    @property
+    def partials(self) -> Sequence[Partial]:  # type: ignore[override]
+        n = self.n
+        if n == 0:
+            return (ZERO,)
+        if n == 1:
+            return (ONE,)
+        if n == 2:
+            return (lambda z, x: mul(2.0, x),)
+        return (lambda z, x: mul(float(n), IntegerPower(n - 1)(x)),)
+
+    def result_dtype(self, avals: Sequence[Aval]) -> np.dtype[Any]:
+        (x,) = avals
+        if x.dtype.kind in "iu" and self.n < 0:
+            raise DTypeError(
+                f"integers to the negative power {self.n} are not integers; convert to float first, as in "
+                f"x.astype(float) ** {self.n}"
+            )
+        return dtypes.INT64 if x.weak and x.dtype == dtypes.BOOL else x.dtype
+
+    def compute(self, *values: Any) -> Any:
+        (x,) = values
+        n = self.n
+        if n == 2:
+            return np.square(x)
+        if n == 1:
+            return np.positive(x)
+        if n == 3:
+            return np.multiply(np.square(x), x)
+        if n == 4:
+            return np.square(np.square(x))
+        if n == -1:
+            return np.reciprocal(x)
+        return np.power(x, n if aval_of(x).dtype.kind in "iu" else float(n))
+
+    def lower(self, emit: Any, *names: str) -> str:
+        (x,) = names
+        simple = {2: f"np.square({x})", 1: f"np.positive({x})", -1: f"np.reciprocal({x})"}
+        simple |= {3: f"np.multiply(np.square({x}), {x})", 4: f"np.square(np.square({x}))"}
+        return simple.get(self.n) or f"{emit.constant(self.compute, f'power_{self.n}')}({x})".replace("-", "m")
+
+
+# ---- exponentials and logarithms --------------------------------------------------------------
+
+exp = elementwise("exp", np.exp, [lambda z, x: z])
+exp2 = elementwise("exp2", np.exp2, [lambda z, x: mul(z, math.log(2.0))])
+expm1 = elementwise("expm1", np.expm1, [lambda z, x: add(z, 1.0)])
+log = elementwise("log", np.log, [lambda z, x: reciprocal_of(x)])
+log2 = elementwise("log2", np.log2, [lambda z, x: div(1.0 / math.log(2.0), x)])
+log10 = elementwise("log10", np.log10, [lambda z, x: div(1.0 / math.log(10.0), x)])
+log1p = elementwise("log1p", np.log1p, [lambda z, x: reciprocal_of(add(x, 1.0))])
+
+
+def _logistic(x: Any) -> Any:
+    # One exponential that cannot overflow: exp(-|x|) for either sign.
+    with np.errstate(under="ignore"):
+        small = np.exp(-np.abs(x))
+    return np.where(np.greater_equal(x, 0), 1.0, small).astype(small.dtype)[()] / (1.0 + small)
+
+
+logistic = elementwise(
+    "logistic", _logistic, [lambda z, x: mul(z, logistic(neg(x)))], typed_like=np.exp, source="logistic"
+)
+
+
+def _logaddexp_slopes(base: float) -> list[Callable[..., Any]]:
+    def difference(a: Any, b: Any) -> Any:
+        # Equal infinities differ by 0, as their finite neighbours do.
+        same = logical_and(isinf(a), equal(a, b))
+        return sub(select(same, 0.0, a), select(same, 0.0, b))
+
+    scale = math.log(base)
+
+    def scaled(x: Any) -> Any:
+        return x if base == math.e else mul(x, scale)
+
+    return [
+        lambda z, a, b: logistic(scaled(difference(a, b))),
+        lambda z, a, b: logistic(scaled(difference(b, a))),
+    ]
+
+
+logaddexp = elementwise("logaddexp", np.logaddexp, _logaddexp_slopes(math.e))
+logaddexp2 = elementwise("logaddexp2", np.logaddexp2, _logaddexp_slopes(2.0))
+
+
+# ---- trigonometric, hyperbolic, inverses ------------------------------------------------------
+
+sin = elementwise("sin", np.sin, [lambda z, x: cos(x)])
+cos = elementwise("cos", np.cos, [lambda z, x: neg(sin(x))])
+tan = elementwise("tan", np.tan, [lambda z, x: add(1.0, square(z))])
+arcsin = elementwise("arcsin", np.arcsin, [lambda z, x: reciprocal_of(sqrt(_one_minus_square(x)))])
+arccos = elementwise("arccos", np.arccos, [lambda z, x: div(-1.0, sqrt(_one_minus_square(x)))])
+arctan = elementwise("arctan", np.arctan, [lambda z, x: reciprocal_of(add(1.0, square(x)))])
+sinh = elementwise("sinh", np.sinh, [lambda z, x: cosh(x)])
+cosh = elementwise("cosh", np.cosh, [lambda z, x: sinh(x)])
+tanh = elementwise("tanh", np.tanh, [lambda z, x: _one_minus_square(z)])
+arcsinh = elementwise("arcsinh", np.arcsinh, [lambda z, x: reciprocal_of(sqrt(add(square(x), 1.0)))])
+arccosh = elementwise(
+    "arccosh", np.arccosh, [lambda z, x: reciprocal_of(mul(sqrt(sub(x, 1.0)), sqrt(add(x, 1.0))))]
+)
+arctanh = elementwise("arctanh", np.arctanh, [lambda z, x: reciprocal_of(_one_minus_square(x))])
+arctan2 = elementwise(
+    "arctan2",
+    np.arctan2,
+    [
+        lambda z, y, x: div(x, add(square(x), square(y))),
+        lambda z, y, x: neg(div(y, add(square(x), square(y)))),
+    ],
+)
+hypot = elementwise("hypot", np.hypot, [lambda z, x, y: div(x, z), lambda z, x, y: div(y, z)])
+deg2rad = elementwise("deg2rad", np.deg2rad, [lambda z, x: math.pi / 180.0])
+rad2deg = elementwise("rad2deg", np.rad2deg, [lambda z, x: 180.0 / math.pi])
+
+
+def _one_minus_square(x: Any) -> Any:
+    # As a product, which keeps its relative accuracy as x nears 1.
+    return mul(sub(1.0, x), add(1.0, x))
+
+
+@dataclass(frozen=True)
+class Sinc(Elementwise):
+    """The order-th derivative of ``sin(pi x) / (pi x)``.   f[*s] -> f[*s]
+
+    With t = pi x and f_k the k-th derivative of sin(t)/t, differentiating t f_0 = sin t k times gives
+    t f_k + k f_{k-1} = sin(t + k pi/2). The recurrence is stable where \\|t\\| > k; below, the power series
+    of f_k is summed.
+    """
+
+    order: int = 0
+
+    @property
+    def name(self) -> str:
+        return "sinc"
+
+    @property
+    def partials(self) -> Sequence[Partial]:  # type: ignore[override]
+        following = Sinc(self.order + 1)
+        return (lambda z, x: following(x),)
+
+    def result_dtype(self, avals: Sequence[Aval]) -> np.dtype[Any]:
+        return sin.result_dtype(avals)
+
+    def compute(self, *values: Any) -> Any:
+        (x,) = values
+        dtype = sin.result_dtype([aval_of(x)])
+        wide = np.complex128 if dtype.kind == "c" else np.float64
+        t = np.pi * np.asarray(x, wide)
+        order = self.order
+        radius = max(1.0, float(order))
+        near = np.abs(t) <= radius
+        far = np.where(near, radius + 1.0, t)
+        derivative = np.sin(far) / far
+        for k in range(1, order + 1):
+            derivative = (np.sin(far + k * np.pi / 2) - k * derivative) / far
+        small = np.where(near, t, 0.0)
+        series = np.zeros_like(small)
+        # f_k(t) = sum over n with 2n >= k of (-1)^n t^(2n-k) / ((2n+1) (2n-k)!)
+        n = (order + 1) // 2
+        term = (-1.0) ** n * small ** (2 * n - order)
+        for step in range(24 + order):
+            m = n + step
+            series = series + term / (2 * m + 1)
+            term = -term * small * small / ((2 * m + 1 - order) * (2 * m + 2 - order))
+        return (np.pi**order * np.where(near, series, derivative)).astype(dtype)[()]
+
+
+# ---- sign, magnitude, rounding ------------------------------------------------------------------
+
+
+def _abs_slope(z: Any, x: Any) -> Any:
+    if not _is_complex(x):
+        return sign(x)
+    return select(equal(z, 0.0), 0.0, div(conj(x), z))
+
+
+abs_ = elementwise("abs", np.abs, [_abs_slope], source="np.abs")
+fabs = elementwise("fabs", np.fabs, [lambda z, x: sign(x)])
+sign = elementwise("sign", np.sign, None)
+signbit = elementwise("signbit", np.signbit, None)
+copysign = elementwise(
+    "copysign", np.copysign, [lambda z, x, y: mul(sign(x), copysign(1.0, mul(y, 1.0))), ZERO]
+)
+heaviside = elementwise("heaviside", np.heaviside, [ZERO, lambda z, x, y: Convert(aval_of(y).dtype)(equal(x, 0.0))])
+nextafter = elementwise("nextafter", np.nextafter, [ONE, ZERO])
+spacing = elementwise("spacing", np.spacing, None)
+ldexp = elementwise("ldexp", np.ldexp, [lambda z, x, n: exp2(n), ZERO])
+floor = elementwise("floor", np.floor, None)
+ceil = elementwise("ceil", np.ceil, None)
+trunc = elementwise("trunc", np.trunc, None)
+rint = elementwise("rint", np.rint, None)
+positive = elementwise("positive", np.positive, [ONE])
+
+
+# ---- choice -----------------------------------------------------------------------------------
+
+
+def _tie_slopes(beats: Callable[[Any, Any], Any]) -> list[Callable[..., Any]]:
+    # Ties split evenly, so that the slopes add to one.
+    def slope(a: Any, b: Any) -> Any:
+        return select(equal(a, b), 0.5, select(beats(a, b), 1.0, 0.0))
+
+    return [lambda z, a, b: slope(a, b), lambda z, a, b: slope(b, a)]
+
+
+maximum = elementwise("maximum", np.maximum, _tie_slopes(lambda a, b: greater(a, b)))
+minimum = elementwise("minimum", np.minimum, _tie_slopes(lambda a, b: less(a, b)))
+fmax = elementwise(
+    "fmax", np.fmax, _tie_slopes(lambda a, b: logical_or(greater(a, b), isnan(b)))
+)
+fmin = elementwise("fmin", np.fmin, _tie_slopes(lambda a, b: logical_or(less(a, b), isnan(b))))
+
+
+@dataclass(frozen=True)
+class Select(Linear):
+    """``a`` where the condition holds, else ``b``; linear in a and b.   a[*s] a[*s] bool[*s] -> a[*s]"""
+
+    linear_operands = 2
+
+    def abstract_eval(self, a: Aval, b: Aval, condition: Aval) -> Aval:  # type: ignore[override]
+        from_shapes = _select_shape(a, b, condition)
+        return Aval(from_shapes, common_dtype((a, b)), a.weak and b.weak and not from_shapes)
+
+    def impl(self, a: Any, b: Any, condition: Any) -> Any:  # type: ignore[override]
+        a_aval, b_aval, c_aval = aval_of(a), aval_of(b), aval_of(condition)
+        shape = _select_shape(a_aval, b_aval, c_aval)
+        dtype = common_dtype((a_aval, b_aval))
+        if not shape:
+            chosen = a if condition else b
+            if a_aval.weak and b_aval.weak:
+                return dtypes.python_type(dtype)(chosen)
+            return dtype.type(chosen)
+        if a_aval.dtype != dtype or a_aval.weak:
+            a = _cast(a, dtype)
+        if b_aval.dtype != dtype or b_aval.weak:
+            b = _cast(b, dtype)
+        return np.where(condition, a, b)
+
+    def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
+        a, b, condition = args
+        zero = dtypes.python_type(aval_of(ct).dtype)(0)
+        return (
+            match_aval(select(condition, ct, zero), a) if needs[0] else None,
+            match_aval(select(condition, zero, ct), b) if needs[1] else None,
+        )
+
+    def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        (ta, tb), condition = tangents[:2], primals[2]
+        if ta is None and tb is None:
+            return None
+        out = aval_of(answer)
+        zero = dtypes.python_type(out.dtype)(0)
+        return match_aval(select(condition, zero if ta is None else ta, zero if tb is None else tb), out)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(*align_ranks(args, mapped)), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return f"{emit.constant(self.impl, 'select')}({', '.join(names)})"
+
+
+def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
+    return x.astype(dtype) if isinstance(x, np.ndarray) else dtype.type(x)
+
+
+def _select_shape(a: Aval, b: Aval, condition: Aval) -> tuple[int, ...]:
+    if condition.dtype != dtypes.BOOL:
+        raise DTypeError(f"where: the condition has dtype {condition.dtype}, expected bool; compare it first")
+    return broadcast_shapes("where", condition.shape, a.shape, b.shape)
+
+
+_select = Select()
+
+
+def select(condition: Any, a: Any, b: Any) -> Any:
+    """``a`` where `condition` holds, else ``b``."""
+    return _select(a, b, condition)
+
+
+# ---- comparison, logic, bits --------------------------------------------------------------------
+
+equal = elementwise("equal", np.equal, None)
+not_equal = elementwise("not_equal", np.not_equal, None)
+less = elementwise("less", np.less, None)
+less_equal = elementwise("less_equal", np.less_equal, None)
+greater = elementwise("greater", np.greater, None)
+greater_equal = elementwise("greater_equal", np.greater_equal, None)
+logical_and = elementwise("logical_and", np.logical_and, None)
+logical_or = elementwise("logical_or", np.logical_or, None)
+logical_xor = elementwise("logical_xor", np.logical_xor, None)
+logical_not = elementwise("logical_not", np.logical_not, None)
+isnan = elementwise("isnan", np.isnan, None)
+isinf = elementwise("isinf", np.isinf, None)
+isfinite = elementwise("isfinite", np.isfinite, None)
+bitwise_and = elementwise("bitwise_and", np.bitwise_and, None)
+bitwise_or = elementwise("bitwise_or", np.bitwise_or, None)
+bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, None)
+invert = elementwise("invert", np.invert, None)
+left_shift = elementwise("left_shift", np.left_shift, None)
+right_shift = elementwise("right_shift", np.right_shift, None)
+bitwise_count = elementwise("bitwise_count", np.bitwise_count, None)
+gcd = elementwise("gcd", np.gcd, None)
+lcm = elementwise("lcm", np.lcm, None)
+
+
+# ---- complex numbers ---------------------------------------------------------------------------
+
+
+def _real_dtype(avals: Sequence[Aval]) -> np.dtype[Any]:
+    return np.zeros((), avals[0].dtype).real.dtype
+
+
+def _complex_dtype(avals: Sequence[Aval]) -> np.dtype[Any]:
+    return np.result_type(common_dtype(avals), np.complex64)
+
+
+def _real(x: Any) -> Any:
+    return x.view() if type(x) is np.ndarray and x.dtype.kind != "c" else np.real(x)
+
+
+def _imag(x: Any) -> Any:
+    # NumPy's imaginary part of a real array is a writable array of zeros of its own.
+    return np.imag(x)
+
+
+def _make_complex(x: Any, y: Any) -> Any:
+    dtype = _complex_dtype([aval_of(x), aval_of(y)])
+    answer = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), dtype)
+    answer.real = x
+    answer.imag = y
+    return answer[()]
+
+
+real = elementwise("real", _real, [ONE], typed_like=_real_dtype, source="np.real", view=True)
+imag = elementwise("imag", _imag, [lambda z, x: -1j if _is_complex(x) else 0.0], typed_like=_real_dtype, source="np.imag", view=True)
+complex_ = elementwise(
+    "complex", _make_complex, [ONE, lambda z, x, y: 1j], typed_like=_complex_dtype, source="make_complex"
+)
+
+
+@dataclass(frozen=True)
+class Conj(Linear):
+    """Complex conjugate.   c[*s] -> c[*s]"""
+
+    view = True
+
+    def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
+        return Aval(x.shape, x.dtype if x.dtype != dtypes.BOOL else dtypes.BOOL, x.weak)
+
+    def impl(self, x: Any) -> Any:  # type: ignore[override]
+        if aval_of(x).dtype.kind != "c":
+            return x.view() if type(x) is np.ndarray else x
+        return x.conjugate()
+
+    def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
+        return (self(ct),)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(args[0]), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return f"np.conjugate({names[0]})"
+
+
+conj = Conj()
+
+
+@dataclass(frozen=True)
+class StopGradient(Linear):
+    """The identity, with derivative zero at every level.   a[*s] -> a[*s]"""
+
+    differentiable = False
+    view = True
+
+    def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
+        return x
+
+    def impl(self, x: Any) -> Any:  # type: ignore[override]
+        return x.view() if type(x) is np.ndarray else x
+
+    def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
+        return (None,)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(args[0]), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return names[0]
+
+
+stop_gradient = StopGradient()
+
+
+def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
+    """`x` in another dtype, or itself if it has it; a weak value becomes strong unless `weak`."""
+    own = aval_of(x)
+    if own.dtype == dtype and own.weak == weak:
+        return x
+    return Convert(dtype, weak)(x)
+
+
+def cast_to_float(x: Any) -> Any:
+    """Integers and booleans as NumPy's float of them; inexact values as they are."""
+    own = aval_of(x)
+    if dtypes.is_inexact(own.dtype):
+        return x
+    return Convert(dtypes.canonical(dtypes.FLOAT64), own.weak)(x)
+
+
+def broadcast_together(name: str, *xs: Any) -> list[Any]:
+    """All of `xs` stretched to their common shape."""
+    shape = broadcast_shapes(name, *[aval_of(x).shape for x in xs])
+    return [broadcast_to(x, shape) for x in xs]

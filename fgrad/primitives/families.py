@@ -1,0 +1,689 @@
+"""The families of primitives: what each derives from the little that a member declares.
+
+=============  ========================  ====================================================
+family         a member declares         derived here
+=============  ========================  ====================================================
+`Elementwise`  function, partials        typing, broadcasting, implementation, lowering, jvp,
+                                         vjp (summed back to each operand), batching
+`Linear`       transpose                 jvp (apply to the tangent), vjp
+`Bilinear`     two transposes            jvp (product rule), vjp
+`General`      jvp and vjp               nothing; tests hold one against the other
+=============  ========================  ====================================================
+
+Broadcasting and promotion between operands happen here and in no rule: a rule may return a cotangent
+of the answer's shape and dtype, and `match_aval` brings it to its primal's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fgrad import dtypes
+from fgrad.avals import WEAK_FLOAT, Aval, Shape, aval_of, broadcast_shapes
+from fgrad.config import config
+from fgrad.errors import DTypeError, MissingRuleError
+from fgrad.ir.passes import used_inputs
+from fgrad.tracing import Primitive, Tracer, derivative_rules, record
+
+ndarray = np.ndarray
+_PYTHON = frozenset((float, int, bool, complex))
+
+#: Every primitive without parameters, by name: pickles refer to it.
+SINGLETONS: dict[str, Primitive] = {}
+#: Every primitive class with parameters.
+CLASSES: list[type[Primitive]] = []
+
+_COMMON_RULES = ("abstract_eval", "impl", "batch")
+
+
+class _Declared(Primitive):
+    """A primitive class whose completeness is checked when it is declared."""
+
+    rules: ClassVar[tuple[str, ...]] = ()
+    abstract: ClassVar[bool] = True
+
+    def __init_subclass__(cls, *, abstract: bool = False, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls.abstract = abstract
+        if abstract:
+            return
+        required = _COMMON_RULES + (cls.rules if cls.differentiable else ())
+        missing = [rule for rule in required if getattr(cls, rule) is getattr(Primitive, rule, None)]
+        if missing:
+            raise MissingRuleError(f"primitive {cls.__name__} is declared without {', '.join(missing)}")
+        if cls not in CLASSES:
+            CLASSES.append(cls)
+
+
+# ---- elementwise -----------------------------------------------------------------------------
+
+
+class _Marker:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+ONE = _Marker("ONE")
+NEG_ONE = _Marker("NEG_ONE")
+ZERO = _Marker("ZERO")
+
+Partial = Callable[..., Any] | _Marker
+
+
+class Elementwise(_Declared, abstract=True):
+    """A function of scalars, applied to broadcast operands.
+
+    ``partials[i]`` gives the slope towards operand i as a function of ``(answer, *operands)``, or is one
+    of the markers ONE, NEG_ONE and ZERO.
+    """
+
+    rules = ("partials",)
+    partials: Sequence[Partial] = ()
+    def compute(self, *values: Any) -> Any:
+        raise MissingRuleError(f"{self.name} has no implementation")
+
+    def result_dtype(self, avals: Sequence[Aval]) -> np.dtype[Any]:
+        raise MissingRuleError(f"{self.name} has no typing rule")
+
+    def abstract_eval(self, *avals: Aval) -> Aval:
+        shape = broadcast_shapes(self.name, *[a.shape for a in avals])
+        weak = not shape and all([a.weak for a in avals])
+        return Aval(shape, dtypes.canonical(self.result_dtype(avals)), weak)
+
+    def impl(self, *values: Any) -> Any:
+        try:
+            answer = self.compute(*values)
+        except (TypeError, ValueError):
+            # Where the types are at fault, the typing rule says so in better words than NumPy.
+            self.abstract_eval(*map(aval_of, values))
+            raise
+        if type(answer) is not ndarray:
+            for v in values:
+                if type(v) not in _PYTHON:
+                    break
+            else:
+                return answer.item() if isinstance(answer, np.generic) else answer
+        if not config.enable_x64:
+            wanted = dtypes.canonical(answer.dtype)
+            return answer if wanted == answer.dtype else answer.astype(wanted)
+        return answer
+
+    def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        total = None
+        with derivative_rules():
+            for partial, t in zip(self.partials, tangents, strict=True):
+                if t is None or partial is ZERO:
+                    continue
+                if partial is ONE:
+                    term = t
+                elif partial is NEG_ONE:
+                    term = neg(t)
+                else:
+                    term = absorbing_product(t, partial(answer, *primals))  # type: ignore[operator]
+                total = term if total is None else add(total, term)
+        return None if total is None else match_aval(total, aval_of(answer))
+
+    def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
+        table = self.__dict__.get("_reads")
+        if table is None:
+            table = {}
+            # A frozen dataclass refuses plain assignment.
+            object.__setattr__(self, "_reads", table)
+        key = tuple(needs)
+        known = table.get(key)
+        if known is None:
+            used = [False] * (1 + len(needs))
+            for partial, need in zip(self.partials, needs, strict=True):
+                if need and callable(partial):
+                    used = [u or now for u, now in zip(used, _partial_reads(partial, len(needs)), strict=True)]
+            known = table[key] = (used[0], tuple(used[1:]))
+        return known  # type: ignore[no-any-return]
+
+    def vjp(self, ct: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
+        cotangents: list[Any] = []
+        for position, partial in enumerate(self.partials):
+            if not needs[position] or partial is ZERO:
+                cotangents.append(None)
+                continue
+            if partial is ONE:
+                term = ct
+            elif partial is NEG_ONE:
+                term = neg(ct)
+            else:
+                term = absorbing_product(ct, partial(answer, *args))  # type: ignore[operator]
+            cotangents.append(match_aval(term, aval_of(args[position])))
+        return cotangents
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(*align_ranks(args, mapped)), True
+
+
+def _partial_reads(partial: Callable[..., Any], arity: int) -> tuple[bool, ...]:
+    """What a slope reads of (answer, *operands): found by recording it on unknown scalars."""
+    scalar = Aval((), dtypes.FLOAT64)
+    return used_inputs(record(lambda *xs: [partial(*xs)], [scalar] * (1 + arity), "a slope"))
+
+
+def align_ranks(args: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
+    """Operands whose per-example axes line up: size-one axes go behind a leading mapped axis."""
+    ranks = [len(np.shape(a) if not hasattr(a, "shape") else a.shape) - m for a, m in zip(args, mapped, strict=True)]
+    rank = max(ranks)
+    aligned = []
+    for a, is_mapped, own in zip(args, mapped, ranks, strict=True):
+        if is_mapped and own < rank:
+            shape = a.shape
+            a = reshape(a, (shape[0], *(1,) * (rank - own), *shape[1:]))
+        aligned.append(a)
+    return aligned
+
+
+class Ufunc(Elementwise, abstract=True):
+    """An elementwise primitive without parameters, over a NumPy ufunc or a function like one."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        partials: Sequence[Partial] | None,
+        typed_like: Any = None,
+        source: str | None = None,
+        arity: int | None = None,
+        view: bool = False,
+    ) -> None:
+        self._name = name
+        self.view = view  # type: ignore[misc]
+        self.function = function
+        self.typed_like: Any = function if typed_like is None else typed_like
+        self.source = source or f"np.{getattr(function, '__name__', name)}"
+        self.differentiable = partials is not None  # type: ignore[misc]
+        self.arity = len(partials) if partials is not None else (arity or function.nin)  # type: ignore[attr-defined]
+        self.partials = partials or ()
+        self._types: dict[Any, np.dtype[Any]] = {}
+        SINGLETONS[name] = self
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def params(self) -> dict[str, Any]:
+        return {}
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _singleton, (self._name,)
+
+    def compute(self, *values: Any) -> Any:
+        return self.function(*values)
+
+    def result_dtype(self, avals: Sequence[Aval]) -> np.dtype[Any]:
+        key = tuple([(a.dtype, a.weak) for a in avals])
+        dtype = self._types.get(key)
+        if dtype is None:
+            dtype = self._types[key] = ufunc_dtype(self.name, self.typed_like, avals)
+        return dtype
+
+    def lower(self, emit: Any, *names: str) -> str:
+        function = self.source if self.source.startswith("np.") else emit.constant(self.function, self.name)
+        return f"{function}({', '.join(names)})"
+
+
+def _singleton(name: str) -> Primitive:
+    return SINGLETONS[name]
+
+
+def ufunc_dtype(name: str, ufunc: Any, avals: Sequence[Aval]) -> np.dtype[Any]:
+    """The dtype that a NumPy ufunc gives operands of these types (NEP 50).
+
+    Raises
+    ------
+    DTypeError
+        If the ufunc has no loop for them.
+    """
+    if not isinstance(ufunc, np.ufunc):
+        return ufunc(avals)  # type: ignore[no-any-return]
+    operands = [_nep50_operand(a) for a in avals]
+    try:
+        return ufunc.resolve_dtypes((*operands, *(None,) * ufunc.nout))[len(operands)]
+    except TypeError:
+        listed = " and ".join(a.dtype.name for a in avals)
+        raise DTypeError(f"{name} is not defined for {listed}") from None
+
+
+def _nep50_operand(aval: Aval) -> Any:
+    if aval.weak and aval.dtype != dtypes.BOOL:
+        return dtypes.python_type(aval.dtype)
+    return aval.dtype
+
+
+def common_dtype(avals: Iterable[Aval]) -> np.dtype[Any]:
+    """The dtype that values of these types promote to (NEP 50)."""
+    samples = [_weak_sample(a) if a.weak else a.dtype for a in avals]
+    return dtypes.canonical(np.result_type(*samples))
+
+
+def _weak_sample(aval: Aval) -> Any:
+    return dtypes.python_type(aval.dtype)(0)
+
+
+def elementwise(
+    name: str,
+    function: Callable[..., Any],
+    partials: Sequence[Partial] | None,
+    typed_like: Any = None,
+    source: str | None = None,
+    arity: int | None = None,
+    view: bool = False,
+) -> Ufunc:
+    """Declare an elementwise primitive; ``partials=None`` says that it has no derivative anywhere."""
+    return Ufunc(name, function, partials, typed_like, source, arity, view)
+
+
+# ---- linear and bilinear ---------------------------------------------------------------------
+
+
+class Linear(_Declared, abstract=True):
+    """Linear in its leading operands together; the rest are indices, masks and their kin."""
+
+    rules = ("transpose",)
+    #: How many leading operands it is linear in; None means all.
+    linear_operands: ClassVar[int | None] = None
+
+    def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
+        """Cotangents of the linear operands, which are given as avals."""
+        raise MissingRuleError(f"{self.name} has no transpose")
+
+    def _split(self, count: int) -> int:
+        return count if self.linear_operands is None else self.linear_operands
+
+    def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        split = self._split(len(primals))
+        if all([t is None for t in tangents[:split]]):
+            return None
+        directions = [
+            zeros_of(aval_of(p)) if t is None else t
+            for p, t in zip(primals[:split], tangents[:split], strict=True)
+        ]
+        return self(*directions, *primals[split:])
+
+    def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
+        split = self._split(len(needs))
+        return False, (False,) * split + (True,) * (len(needs) - split)
+
+    def vjp(self, ct: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
+        split = self._split(len(args))
+        avals = [aval_of(a) for a in args[:split]]
+        cotangents = list(self.transpose(ct, needs[:split], *avals, *args[split:]))
+        return cotangents + [None] * (len(args) - split)
+
+
+class Bilinear(_Declared, abstract=True):
+    """Linear in each of two operands."""
+
+    rules = ("transpose_left", "transpose_right")
+
+    def transpose_left(self, ct: Any, left: Aval, right: Any) -> Any:
+        raise MissingRuleError(f"{self.name} has no transpose_left")
+
+    def transpose_right(self, ct: Any, left: Any, right: Aval) -> Any:
+        raise MissingRuleError(f"{self.name} has no transpose_right")
+
+    def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        (x, y), (tx, ty) = primals, tangents
+        left = None if tx is None else self(tx, y)
+        right = None if ty is None else self(x, ty)
+        if left is None or right is None:
+            return right if left is None else left
+        return add(left, right)
+
+    def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
+        return False, (needs[1], needs[0])
+
+    def vjp(self, ct: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
+        x, y = args
+        return (
+            self.transpose_left(ct, aval_of(x), y) if needs[0] else None,
+            self.transpose_right(ct, x, aval_of(y)) if needs[1] else None,
+        )
+
+
+class General(_Declared, abstract=True):
+    """Anything else: it declares its jvp and its vjp, and what its vjp reads."""
+
+    rules = ("jvp", "vjp", "reads")
+
+
+class NonDifferentiable(_Declared, abstract=True):
+    """Piecewise constant, or of integers: derivatives are zero wherever they exist."""
+
+    differentiable = False
+
+
+# ---- what every rule leans on ----------------------------------------------------------------
+
+
+def _convert_dtype(values: Any, dtype: np.dtype[Any]) -> Any:
+    if values.dtype.kind == "c" and dtype.kind != "c":
+        values = values.real if dtype.kind != "b" else values
+    return values.astype(dtype)
+
+
+@dataclass(frozen=True, slots=False)
+class Convert(Elementwise):
+    """Change the dtype; from complex to real it takes the real part.   a[*s] -> b[*s]"""
+
+    dtype: np.dtype[Any]
+    weak: bool = False
+    partials = (ONE,)
+    view = True
+
+    @property
+    def name(self) -> str:
+        return "convert"
+
+    def abstract_eval(self, *avals: Aval) -> Aval:
+        return Aval(avals[0].shape, self.dtype, self.weak)
+
+    def impl(self, *values: Any) -> Any:
+        (x,) = values
+        if type(x) is ndarray:
+            if self.weak:
+                return dtypes.python_type(self.dtype)(_convert_dtype(x, self.dtype).item())
+            return x.view() if x.dtype == self.dtype else _convert_dtype(x, self.dtype)
+        if type(x) in _PYTHON:
+            if type(x) is complex and self.dtype.kind != "c":
+                x = x.real
+            scalar = self.dtype.type(x)
+        else:
+            scalar = _convert_dtype(x, self.dtype)
+        return scalar.item() if self.weak else scalar
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return f"{emit.constant(self.impl, f'as_{self.dtype.name}')}({names[0]})"
+
+
+class AbsorbingProduct(Ufunc):
+    """``ct * slope``, where a ``ct`` of exactly zero absorbs any slope, infinite or NaN.
+
+    Bilinear; its derivative absorbs on the same operand.   f[*s] f[*s] -> f[*s]
+    """
+
+    def compute(self, *values: Any) -> Any:
+        ct, slope = values
+        answer = np.multiply(ct, slope)
+        if _unguarded.get() or not has_nan(answer):
+            return answer
+        return np.where(np.equal(ct, 0), np.zeros((), answer.dtype), answer)[()]
+
+    def impl(self, *values: Any) -> Any:
+        ct, slope = values
+        if type(ct) is float and type(slope) is float:
+            answer = ct * slope
+            return 0.0 if answer != answer and ct == 0.0 else answer
+        return super().impl(ct, slope)
+
+    def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        (ct, slope), (t_ct, t_slope) = primals, tangents
+        left = None if t_ct is None else self(t_ct, slope)
+        right = None if t_slope is None else self(ct, t_slope)
+        total = right if left is None else left if right is None else add(left, right)
+        return None if total is None else match_aval(total, aval_of(answer))
+
+    def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
+        return False, (needs[1], needs[0])
+
+    def vjp(self, ct: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
+        inner, slope = args
+        return (
+            match_aval(self(ct, slope), aval_of(inner)) if needs[0] else None,
+            match_aval(self(inner, ct), aval_of(slope)) if needs[1] else None,
+        )
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return emit.absorbing_product(*names)  # type: ignore[no-any-return]
+
+
+_unguarded: ContextVar[bool] = ContextVar("fgrad_unguarded", default=False)
+
+
+class unguarded:
+    """Inside, absorbing products are plain ones: the caller checks its results and runs again if need be."""
+
+    def __enter__(self) -> None:
+        self.token = _unguarded.set(True)
+
+    def __exit__(self, *exc: object) -> None:
+        _unguarded.reset(self.token)
+
+
+def has_nan(values: Any) -> bool:
+    """Whether any element is NaN. A sum of squares is NaN exactly when an element is."""
+    if type(values) is not ndarray:
+        return bool(values != values)
+    if values.dtype.kind not in "fc":
+        return False
+    flat = values.ravel(order="K")
+    if values.dtype.kind == "c":
+        flat = flat.view(flat.real.dtype)
+    return bool(np.isnan(np.dot(flat, flat)))
+
+
+@dataclass(frozen=True)
+class Reshape(Linear):
+    """The same elements in another shape.   a[*s] -> a[*shape]"""
+
+    shape: Shape
+    view = True
+
+    def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
+        return x.with_shape(self.shape)
+
+    def impl(self, x: Any) -> Any:  # type: ignore[override]
+        if type(x) in _PYTHON and not self.shape:
+            return x
+        return np.asarray(x).reshape(self.shape) if self.shape else x.reshape(())[()]
+
+    def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
+        return (match_aval(reshape(ct, args[0].shape), args[0]),)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return Reshape((size, *self.shape))(args[0]), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return f"np.reshape({names[0]}, {self.shape})"
+
+
+@dataclass(frozen=True)
+class BroadcastTo(Linear):
+    """Stretch to a shape by NumPy's rules.   a[*s] -> a[*shape]"""
+
+    shape: Shape
+    view = True
+
+    def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
+        broadcast_shapes("broadcast_to", x.shape, self.shape)
+        return x.with_shape(self.shape)
+
+    def impl(self, x: Any) -> Any:  # type: ignore[override]
+        if not self.shape:
+            return x if type(x) is not ndarray else x[()]
+        if type(x) is not ndarray:
+            x = np.asarray(x, dtypes.canonical(np.asarray(x).dtype))
+            # Nobody else holds this 0-d array.
+            x.setflags(write=False)
+        return np.broadcast_to(x, self.shape)
+
+    def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
+        return (match_aval(ct, args[0]),)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        (x,) = args
+        pad = len(self.shape) + 1 - len(x.shape)
+        if pad:
+            x = reshape(x, (size, *(1,) * pad, *x.shape[1:]))
+        return BroadcastTo((size, *self.shape))(x), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return f"np.broadcast_to({names[0]}, {self.shape})"
+
+
+@dataclass(frozen=True)
+class Sum(Linear):
+    """Sum over axes; small integers are summed in 64 bits, as NumPy does.   a[*s] -> a[*s without axes]"""
+
+    axes: tuple[int, ...]
+
+    @property
+    def view(self) -> bool:  # type: ignore[override]
+        return not self.axes
+
+    def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
+        kept = tuple([n for axis, n in enumerate(x.shape) if axis not in self.axes])
+        return Aval(kept, dtypes.canonical(sum_dtype(x.dtype)), x.weak and not kept)
+
+    def impl(self, x: Any) -> Any:  # type: ignore[override]
+        if type(x) in _PYTHON:
+            return int(x) if type(x) is bool else x
+        if not self.axes and x.dtype.kind in "fc":
+            return x.view() if type(x) is ndarray else x
+        return np.add.reduce(x, axis=self.axes, dtype=dtypes.canonical(sum_dtype(x.dtype)))
+
+    def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
+        (x,) = args
+        kept = tuple([1 if axis in self.axes else n for axis, n in enumerate(x.shape)])
+        return (match_aval(broadcast_to(reshape(ct, kept), x.shape), x),)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return Sum(tuple([axis + 1 for axis in self.axes]))(args[0]), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return f"np.add.reduce({names[0]}, axis={self.axes})"
+
+
+def sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which NumPy sums values of `dtype`."""
+    if dtype.kind in "bi":
+        return dtypes.INT64
+    if dtype.kind == "u":
+        return np.dtype(np.uint64)
+    return dtype
+
+
+@dataclass(frozen=True)
+class Full(NonDifferentiable):
+    """An array of one value.   -> dtype[*shape]"""
+
+    shape: Shape
+    fill: Any
+    dtype: np.dtype[Any]
+    creates = True
+
+    def staged(self) -> bool:
+        return creation_is_staged(self.shape)
+
+    def abstract_eval(self) -> Aval:  # type: ignore[override]
+        return Aval(self.shape, self.dtype)
+
+    def impl(self) -> Any:  # type: ignore[override]
+        if not self.shape:
+            return self.dtype.type(self.fill)
+        if self.fill == 0 and not _is_negative_zero(self.fill):
+            return np.zeros(self.shape, self.dtype)
+        return np.full(self.shape, self.fill, self.dtype)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(), False
+
+    def lower(self, emit: Any, *names: str) -> str:
+        dtype = emit.dtype(self.dtype)
+        if self.fill == 0 and not _is_negative_zero(self.fill):
+            return f"np.zeros({self.shape}, {dtype})"
+        return f"np.full({self.shape}, {emit.scalar(self.fill)}, {dtype})"
+
+
+def _is_negative_zero(fill: Any) -> bool:
+    return isinstance(fill, complex) or bool(np.signbit(np.float64(fill)))
+
+
+def creation_is_staged(shape: Shape) -> bool:
+    """Creations below this size stay known constants, which Python code may branch on."""
+    size = 1
+    for n in shape:
+        size *= n
+    return size > 1024
+
+
+def reshape(x: Any, shape: Shape) -> Any:
+    return x if _shape(x) == shape else Reshape(shape)(x)
+
+
+def broadcast_to(x: Any, shape: Shape) -> Any:
+    return x if _shape(x) == shape else BroadcastTo(shape)(x)
+
+
+def _shape(x: Any) -> Shape:
+    return () if type(x) in _PYTHON else x.shape
+
+
+def zeros_of(aval: Aval) -> Any:
+    """A zero of exactly this type."""
+    if aval.weak:
+        return dtypes.python_type(aval.dtype)(0)
+    return Full(aval.shape, 0, aval.dtype)()
+
+
+def match_aval(x: Any, aval: Aval) -> Any:
+    """Bring a tangent or cotangent to exactly the type of its primal.
+
+    Stretched axes are summed away, missing ones are added, the dtype and weakness are converted.
+    """
+    if aval is WEAK_FLOAT and type(x) is float:
+        return x
+    own = aval_of(x)
+    shape = own.shape
+    if shape != aval.shape:
+        if len(shape) >= len(aval.shape):
+            extra = len(shape) - len(aval.shape)
+            axes = tuple(range(extra)) + tuple(
+                [
+                    extra + axis
+                    for axis, n in enumerate(aval.shape)
+                    if n == 1 and shape[extra + axis] != 1
+                ]
+            )
+            if axes:
+                x = Sum(axes)(x)
+            x = broadcast_to(reshape(x, aval.shape) if _size(x) == aval.size else x, aval.shape)
+        else:
+            x = broadcast_to(x, aval.shape)
+    if own.dtype != aval.dtype or aval_of(x).weak != aval.weak:
+        x = Convert(aval.dtype, aval.weak)(x)
+    return x
+
+
+def _size(x: Any) -> int:
+    size = 1
+    for n in _shape(x):
+        size *= n
+    return size
+
+
+add = Ufunc("add", np.add, (ONE, ONE))
+neg = Ufunc("neg", np.negative, (NEG_ONE,))
+mul = Ufunc("mul", np.multiply, (lambda z, x, y: y, lambda z, x, y: x))
+absorbing_product = AbsorbingProduct(
+    "absorbing_product", np.multiply, (lambda z, ct, s: s, lambda z, ct, s: ct)
+)
+
+
+def is_tracer(x: Any) -> bool:
+    return isinstance(x, Tracer)

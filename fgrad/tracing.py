@@ -1,0 +1,415 @@
+"""Primitives, tracers and traces: how an application of a primitive finds its interpreter.
+
+`bind` looks for the tracer with the highest level among the arguments. Without one, the primitive
+runs on NumPy values at once; otherwise that tracer's trace processes the application. Values that a
+trace hands down may again be tracers, of a lower level: nesting is recursion.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from threading import get_ident
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fgrad import errors
+from fgrad.avals import Aval, aval_of
+from fgrad.config import config
+from fgrad.ir.check import check_result, checked
+from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from fgrad.ir.passes import dce
+from fgrad.source_info import here, source_text, user_source
+
+ndarray = np.ndarray
+_SCALARS = (float, int, bool, complex)
+_levels = itertools.count(1)
+_open_body: ContextVar[Recording | None] = ContextVar("fgrad_open_body", default=None)
+_silent: ContextVar[bool] = ContextVar("fgrad_silent", default=False)
+
+
+class Primitive:
+    """An operation with all of its rules. Subclasses are declared through `fgrad.primitives.families`.
+
+    The parameters of a primitive are the fields of its class; two primitives with equal parameters
+    are equal.
+    """
+
+    multiple_results: ClassVar[bool] = False
+    differentiable: ClassVar[bool] = True
+    effectful: ClassVar[bool] = False
+    creates: ClassVar[bool] = False
+    #: The result shares memory with an operand.
+    view: ClassVar[bool] = False
+    #: The body that stands for the whole application, where there is one.
+    inlinable: Jaxpr | None = None
+
+    @property
+    def name(self) -> str:
+        return snake_case(type(self).__name__)
+
+    def params(self) -> dict[str, Any]:
+        fields = getattr(type(self), "__dataclass_fields__", ())
+        return {field: getattr(self, field) for field in fields}
+
+    def __call__(self, *args: Any) -> Any:
+        return bind(self, args)
+
+    def abstract_eval(self, *avals: Aval) -> Any:
+        """The aval of the answer, or a list of them."""
+        raise errors.MissingRuleError(f"{self.name} has no typing rule")
+
+    def impl(self, *values: Any) -> Any:
+        """Compute on NumPy values. The result is a fresh array or a view object, never an argument."""
+        raise errors.MissingRuleError(f"{self.name} has no implementation")
+
+    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        """The answer and its tangent; None stands for a zero tangent."""
+        answer = self(*primals)
+        return answer, self.jvp(answer, primals, tangents)
+
+    def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        """The tangent of the answer."""
+        raise errors.MissingRuleError(f"{self.name} has no jvp rule")
+
+    def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any] | None:
+        """The answer and a pullback, for primitives that keep residuals of their own."""
+        return None
+
+    def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
+        """Whether `vjp` reads the answer, and which arguments; the others are given as avals."""
+        return True, (True,) * len(needs)
+
+    def vjp(self, ct: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
+        """The cotangents of the arguments for which `needs` is true."""
+        raise errors.MissingRuleError(f"{self.name} has no vjp rule")
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        """Apply over a leading axis of the mapped arguments; the answer and whether it is mapped."""
+        raise errors.MissingRuleError(f"{self.name} has no batching rule")
+
+    def lower(self, emit: Any, *names: str) -> str:
+        """A NumPy expression for the application to the variables `names`."""
+        return f"{emit.constant(self.impl, self.name)}({', '.join(names)})"
+
+
+def snake_case(name: str) -> str:
+    pieces = [("_" + c.lower() if c.isupper() and i else c.lower()) for i, c in enumerate(name)]
+    return "".join(pieces)
+
+
+class Tracer:
+    """A value under a transform. Its operators and methods are attached by `fgrad.operators`."""
+
+    __slots__ = ("__weakref__", "_trace")
+    __hash__ = None  # type: ignore[assignment]
+    _trace: Trace
+    aval: Aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    def _known(self) -> Any:
+        """The value one level down, where the trace knows it; else None."""
+        return None
+
+
+class Trace:
+    """One run of one transform over one function: a level, and the rule that its tracers follow."""
+
+    __slots__ = ("alive", "level", "name", "thread")
+
+    #: The words that error messages use for this transform.
+    transform: ClassVar[str] = "a transform"
+
+    def __init__(self, name: str) -> None:
+        self.level = next(_levels)
+        self.name = name
+        self.thread = get_ident()
+        self.alive = True
+
+    def process(self, primitive: Primitive, args: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+    def check_alive(self, primitive: Primitive, args: Sequence[Any]) -> None:
+        """Refuse work for a trace that has ended or that belongs to another thread."""
+        if self.alive and self.thread == get_ident():
+            return
+        for tracer in args:
+            if isinstance(tracer, Tracer) and tracer._trace is self:
+                raise leaked(tracer, f"{primitive.name} was called with it at {here()}")
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.alive = False
+
+
+def leaked(tracer: Tracer, use: str) -> errors.LeakedTracerError:
+    trace = tracer._trace
+    source = getattr(tracer, "source", None)
+    made = f", made at {source_text(source)}," if source else ""
+    if trace.alive:
+        why = "belongs to another thread than the one that uses it; give each thread arrays of its own"
+    else:
+        why = (
+            "was kept after that transform had ended, in a global, an attribute or a closure; "
+            "return it from the function instead"
+        )
+    return errors.LeakedTracerError(
+        f"a traced value of type {tracer.aval}{made} in {trace.transform} of {trace.name} {why} ({use})"
+    )
+
+
+def bind(primitive: Primitive, args: Sequence[Any]) -> Any:
+    """Apply a primitive: run it, or hand it to the interpreter that its arguments ask for."""
+    trace: Trace | None = None
+    level = 0
+    for arg in args:
+        if isinstance(arg, Tracer) and arg._trace.level > level:
+            trace = arg._trace
+            level = trace.level
+    if trace is None:
+        if primitive.creates:
+            body = _open_body.get()
+            if body is not None and primitive.staged():  # type: ignore[attr-defined]
+                return body.process(primitive, args)
+        answer = primitive.impl(*args)
+        if type(answer) is ndarray:
+            answer.setflags(write=False)
+        elif primitive.multiple_results:
+            for value in answer:
+                if type(value) is ndarray:
+                    value.setflags(write=False)
+        if config.check_jaxprs:
+            check_result(primitive, primitive.abstract_eval(*map(aval_of, args)), answer)
+        return answer
+    body = _open_body.get()
+    if body is not None and body.level > level:
+        # Work on outer tracers belongs to the open body: outside, a branch not taken would run.
+        trace = body
+    return trace.process(primitive, args)
+
+
+# ---- recording into jaxprs -------------------------------------------------------------------
+
+
+class RecordedTracer(Tracer):
+    """A value of a body that is being recorded: a variable, its value unknown."""
+
+    __slots__ = ("aval", "creation", "source", "var")
+
+    def __init__(self, trace: Recording, var: Var, source: Any, creation: Any = None) -> None:
+        self._trace = trace
+        self.aval = var.aval
+        self.var = var
+        self.source = source
+        self.creation = creation
+
+    def _known(self) -> Any:
+        return None if self.creation is None else self.creation.impl()
+
+
+class Recording(Trace):
+    """Records applications as equations, with all inputs unknown."""
+
+    __slots__ = ("arguments", "consts", "constvars", "eqns", "f", "invars", "known_consts", "transform_")
+
+    def __init__(self, name: str, transform: str, arguments: Sequence[str] = ()) -> None:
+        super().__init__(name)
+        self.transform_ = transform
+        self.arguments = tuple(arguments)
+        self.eqns: list[Eqn] = []
+        self.invars: list[Var] = []
+        self.constvars: list[Var] = []
+        self.consts: list[Any] = []
+        # The id of a constant means it only while the constant is alive: `consts` keeps it.
+        self.known_consts: dict[int, Var] = {}
+
+    @property
+    def transform(self) -> str:  # type: ignore[override]
+        return self.transform_
+
+    def new_input(self, aval: Aval) -> RecordedTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return RecordedTracer(self, var, None)
+
+    def atom(self, value: Any) -> Atom:
+        """The variable or literal that stands for any value in this recording."""
+        kind = type(value)
+        if kind is RecordedTracer and value._trace is self:
+            return value.var  # type: ignore[no-any-return]
+        if kind in _SCALARS or isinstance(value, np.generic):
+            return Literal(value)
+        var = self.known_consts.get(id(value))
+        if var is None:
+            var = Var(aval_of(value))
+            self.known_consts[id(value)] = var
+            self.constvars.append(var)
+            self.consts.append(value)
+        return var
+
+    def process(self, primitive: Primitive, args: Sequence[Any]) -> Any:
+        self.check_alive(primitive, args)
+        inputs = tuple([self.atom(a) for a in args])
+        answer = primitive.abstract_eval(*[a.aval for a in inputs])
+        source = user_source(3)
+        if primitive.multiple_results:
+            outputs = tuple([Var(aval) for aval in answer])
+            self.eqns.append(Eqn(primitive, inputs, outputs, source, _silent.get()))
+            return [RecordedTracer(self, var, source) for var in outputs]
+        var = Var(answer)
+        self.eqns.append(Eqn(primitive, inputs, (var,), source, _silent.get()))
+        return RecordedTracer(self, var, source, primitive if primitive.creates else None)
+
+    def where_from(self, var: Var) -> str:
+        """The argument that a variable comes from, in the user's words."""
+        producers = {out: eqn for eqn in self.eqns for out in eqn.outputs}
+        pending, seen, names = [var], {var}, []
+        positions = {v: i for i, v in enumerate(self.invars)}
+        while pending:
+            current = pending.pop()
+            position = positions.get(current)
+            if position is not None and position < len(self.arguments):
+                names.append(self.arguments[position])
+            eqn = producers.get(current)
+            for atom in eqn.inputs if eqn else ():
+                if type(atom) is Var and atom not in seen:
+                    seen.add(atom)
+                    pending.append(atom)
+        return ", ".join(sorted(set(names)))
+
+    def jaxpr(self, outputs: Sequence[Any]) -> Jaxpr:
+        """The program recorded so far, with `outputs` as its results."""
+        outvars = [self.atom(value) for value in outputs]
+        return dce(
+            Jaxpr(self.constvars, self.consts, self.invars, self.eqns, outvars, self.name)
+        )
+
+
+class derivative_rules:
+    """The scope of derivative rules: they never warn, neither now nor where they are recorded."""
+
+    __slots__ = ("errstate", "token")
+
+    def __enter__(self) -> None:
+        self.errstate = np.errstate(all="ignore")
+        self.errstate.__enter__()
+        self.token = _silent.set(True)
+
+    def __exit__(self, *exc: object) -> None:
+        _silent.reset(self.token)
+        self.errstate.__exit__(None, None, None)
+
+
+@contextlib.contextmanager
+def open_body(body: Recording | None) -> Iterator[None]:
+    """Make `body` the innermost open one: what touches outer tracers is recorded there."""
+    token = _open_body.set(body)
+    try:
+        yield
+    finally:
+        _open_body.reset(token)
+
+
+def record(
+    f: Callable[..., Sequence[Any]],
+    avals: Sequence[Aval],
+    name: str = "",
+    transform: str = "jit",
+    arguments: Sequence[str] = (),
+) -> Jaxpr:
+    """Record `f`, which takes and returns flat sequences of values, on unknown inputs.
+
+    Arrays and outer tracers that `f` captures become constants of the jaxpr.
+    """
+    with Recording(name, transform, arguments) as body, open_body(body):
+        tracers = [body.new_input(aval) for aval in avals]
+        outputs = f(*tracers)
+        return checked(body.jaxpr(outputs))
+
+
+def has_tracers(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, Tracer) for value in values)
+
+
+def hoist_constants(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
+    """A jaxpr without captured tracers, and those tracers as leading operands."""
+    captured = [
+        (v, c)
+        for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)
+        if isinstance(c, Tracer)
+    ]
+    if not captured:
+        return jaxpr, []
+    kept = [
+        (v, c)
+        for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)
+        if not isinstance(c, Tracer)
+    ]
+    closed = Jaxpr(
+        [v for v, _ in kept],
+        [c for _, c in kept],
+        [v for v, _ in captured] + list(jaxpr.invars),
+        jaxpr.eqns,
+        jaxpr.outvars,
+        jaxpr.name,
+    )
+    return closed, [c for _, c in captured]
+
+
+# ---- concrete values of tracers --------------------------------------------------------------
+
+
+def concrete(value: Any) -> Any:
+    """The NumPy value of a tracer whose traces all know it; else None."""
+    while isinstance(value, Tracer):
+        trace = value._trace
+        if not trace.alive or trace.thread != get_ident():
+            raise leaked(value, f"its value was asked for at {here()}")
+        value = value._known()
+    return value
+
+
+def unknown_level(value: Any) -> Tracer:
+    """The tracer, some levels down, whose trace does not know its value."""
+    while True:
+        below = value._known()
+        if below is None:
+            return value  # type: ignore[no-any-return]
+        value = below
+
+
+def describe_unknown(value: Any) -> str:
+    """A tracer of unknown value in the user's words: type, transform, function, argument, line."""
+    tracer = unknown_level(value)
+    trace = tracer._trace
+    text = f"a traced value of type {tracer.aval}"
+    source = getattr(tracer, "source", None)
+    if source is not None:
+        text += f", computed at {source_text(source)}"
+    arguments = trace.where_from(tracer.var) if isinstance(trace, Recording) else ""  # type: ignore[attr-defined]
+    origin = f", from argument {arguments}" if arguments else ""
+    return f"{text}, in {trace.transform} of {trace.name}{origin}"

@@ -1,0 +1,1 @@
+"""The transforms, one file each: interpreters over the primitives' rules."""

@@ -1,0 +1,119 @@
+"""The application of a whole jaxpr as one primitive: what ``jit`` binds, and what checkpoint binds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fgrad.avals import Aval
+from fgrad.compiler import compiled
+from fgrad.ir.jaxpr import Jaxpr
+from fgrad.tracing import Primitive
+from fgrad.transforms.jvp import jvp_jaxpr
+from fgrad.transforms.vjp import reverse_jaxpr, scatter_found
+from fgrad.transforms.vmap import batch_jaxpr
+
+
+@dataclass(frozen=True)
+class Call(Primitive):
+    """Apply a compiled jaxpr.   *ins -> *outs"""
+
+    jaxpr: Jaxpr
+    multiple_results = True
+
+    @property
+    def name(self) -> str:
+        return f"call {self.jaxpr.name}".rstrip()
+
+    @property
+    def jaxprs(self) -> tuple[Jaxpr, ...]:
+        return (self.jaxpr,)
+
+    @property
+    def inlinable(self) -> Jaxpr | None:  # type: ignore[override]
+        return self.jaxpr
+
+    def with_jaxpr(self, jaxpr: Jaxpr) -> Call:
+        """The same kind of call of another program."""
+        return Call(jaxpr)
+
+    def abstract_eval(self, *avals: Aval) -> Sequence[Aval]:
+        return self.jaxpr.out_avals
+
+    def impl(self, *values: Any) -> Sequence[Any]:
+        return compiled(self.jaxpr)(*values)
+
+    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        nonzero = tuple(t is not None for t in tangents)
+        derived, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
+        flat = self.with_jaxpr(derived)(*primals, *[t for t in tangents if t is not None])
+        count = len(self.jaxpr.outvars)
+        directions = iter(flat[count:])
+        return flat[:count], [next(directions) if nz else None for nz in out_nonzero]
+
+    def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
+        reverse = reverse_jaxpr(self.jaxpr, tuple(needs))
+        results = self.with_jaxpr(reverse.forward)(*args)
+        count = len(self.jaxpr.outvars)
+        residuals = [*(args[i] for i in reverse.passed), *results[count:]]
+        return results[:count], CallPullback(self, reverse, residuals)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        derived, out_mapped = batch_jaxpr(self.jaxpr, size, tuple(mapped))
+        return self.with_jaxpr(derived)(*args), out_mapped
+
+
+class CallPullback:
+    """The backward program of a call with its residuals; later cotangents may ask for other outputs."""
+
+    def __init__(self, call: Call, reverse: Any, residuals: list[Any]) -> None:
+        self.call = call
+        self.reverse = reverse
+        self.residuals = residuals
+        self.active = reverse.active
+
+    def __call__(self, cts: Sequence[Any]) -> list[Any]:
+        pattern = tuple(ct is not None for ct in cts)
+        program, nonzero = self.reverse.backward(pattern)
+        found = self.call.with_jaxpr(program)(*self.residuals, *[ct for ct in cts if ct is not None])
+        return scatter_found(found, nonzero, self.reverse.needs)
+
+
+@dataclass(frozen=True)
+class Checkpointed(Call):
+    """A call whose reverse mode keeps the inputs only, and computes the forward pass again.   *ins -> *outs
+
+    It is never inlined: next to the forward pass, the recomputation would be merged with it.
+    """
+
+    @property
+    def name(self) -> str:
+        return f"checkpoint {self.jaxpr.name}".rstrip()
+
+    @property
+    def inlinable(self) -> Jaxpr | None:  # type: ignore[override]
+        return None
+
+    def with_jaxpr(self, jaxpr: Jaxpr) -> Call:
+        return Checkpointed(jaxpr)
+
+    def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
+        reverse = reverse_jaxpr(self.jaxpr, tuple(needs))
+        return self(*args), RecomputingPullback(self, reverse, list(args))
+
+
+class RecomputingPullback(CallPullback):
+    """A pullback that computes the forward pass again from the inputs."""
+
+    def __call__(self, cts: Sequence[Any]) -> list[Any]:
+        pattern = tuple(ct is not None for ct in cts)
+        key = ("recompute", self.reverse.needs, pattern)
+        derived = self.reverse.jaxpr.derived
+        if key not in derived:
+            derived[key] = self.reverse.recomputing(pattern)
+        program, nonzero = derived[key]
+        found = self.call.with_jaxpr(program)(*self.residuals, *[ct for ct in cts if ct is not None])
+        return scatter_found(found, nonzero, self.reverse.needs)
+
+

@@ -1,0 +1,452 @@
+"""Compilation to NumPy: a function is recorded once per signature and runs as generated code."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+import warnings
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fgrad import _tree
+from fgrad.array import Array, plain, snapshot, value, wrap
+from fgrad.avals import Aval, ShapeDtypeStruct, aval_of
+from fgrad.compiler import compiled
+from fgrad.config import config, jit_is_disabled
+from fgrad.errors import ArgumentError, StaleConstantError
+from fgrad.ir.jaxpr import Jaxpr
+from fgrad.source_info import filter_traceback, function_name, function_text
+from fgrad.tracing import Tracer, hoist_constants, record
+from fgrad.transforms._arguments import (
+    argument_leaf_names,
+    boundary,
+    check_callable,
+    leaf_values,
+    output_values,
+)
+from fgrad.transforms.call import Call
+from fgrad.transforms.make_jaxpr import struct, trace_to_jaxpr
+from fgrad.transforms.static import infer_static, split_static
+
+_PYTHON = frozenset((float, int, bool, complex))
+_LARGE_CONSTANT = 1 << 20
+
+
+class CacheInfo(NamedTuple):
+    """How often a jitted function found its signature compiled."""
+
+    hits: int
+    misses: int
+    size: int
+
+
+class _Entry:
+    """One signature of a jitted function: its program and the structure of its result."""
+
+    __slots__ = ("call", "captured_arrays", "executable", "jaxpr", "out_treedef")
+
+    def __init__(self, jaxpr: Jaxpr, out_treedef: Any) -> None:
+        self.jaxpr = jaxpr
+        self.out_treedef = out_treedef
+        self.call = Call(jaxpr)
+        self.executable: Any = None
+        self.captured_arrays: list[tuple[np.ndarray[Any, Any], int]] = []
+
+
+class JitFunction:
+    """A function that runs as generated NumPy code; made by `jit`."""
+
+    def __init__(
+        self, fun: Callable[..., Any], static_argnums: Any, static_argnames: Any, inline: bool
+    ) -> None:
+        functools.update_wrapper(self, fun)
+        self._fun = fun
+        self._numbers, self._names = infer_static(fun, static_argnums, static_argnames, "jit")
+        self._options = (static_argnums, static_argnames, inline)
+        self._cache: dict[Any, _Entry] = {}
+        self._hits = 0
+        self._reasons: list[str] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        if jit_is_disabled():
+            return self._fun(*args, **kwargs)
+        try:
+            return self._run(args, kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {function_text(self._fun)}>"
+
+    def __reduce__(self) -> Any:
+        # A decorated module-level function pickles by its name, like any function.
+        module = sys.modules.get(getattr(self, "__module__", ""))
+        if getattr(module, getattr(self, "__qualname__", ""), None) is self:
+            return self.__qualname__
+        return _remake, (self._fun, *self._options)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._numbers or self._names:
+            dynamic, static = split_static(self._fun, "jit", args, kwargs, self._numbers, self._names)
+            static_key = static.key(self._fun, "jit")
+        else:
+            dynamic, static, static_key = (args, kwargs), None, ()
+        leaves, treedef = _tree.flatten(dynamic)
+        traced = False
+        values: list[Any] = []
+        kinds: list[Any] = []
+        for leaf in leaves:
+            kind = type(leaf)
+            if kind is Array:
+                leaf = plain(leaf)
+                kind = type(leaf)
+            if kind is np.ndarray and config.enable_x64:
+                values.append(leaf)
+                kinds.append((leaf.shape, leaf.dtype))
+            elif kind in _PYTHON:
+                values.append(leaf)
+                kinds.append(kind)
+            else:
+                traced = traced or isinstance(leaf, Tracer)
+                values.append(leaf)
+                kinds.append(None)
+        if None in kinds or not config.enable_x64:
+            values = leaf_values(values, "jit", self._fun, *dynamic)
+            kinds = [_kind_of(v) for v in values]
+        key = (treedef, _tree.order_key(treedef), tuple(kinds), static_key, config.enable_x64)
+        entry = self._cache.get(key)
+        captured: list[Any] = []
+        if entry is None:
+            entry, captured = self._trace(dynamic, static, treedef, values)
+            if captured:
+                values = [*captured, *values]
+            else:
+                self._note_miss(key, dynamic)
+                self._cache[key] = entry
+        else:
+            self._hits += 1
+            if entry.captured_arrays:
+                _check_stale(entry.captured_arrays, self._fun)
+        if traced or captured:
+            outs = entry.call(*values)
+        else:
+            if entry.executable is None:
+                entry.executable = compiled(entry.jaxpr)
+            outs = entry.executable.run(*values)
+            for out in outs:
+                if type(out) is np.ndarray:
+                    out.setflags(write=False)
+        return _tree.unflatten(entry.out_treedef, [wrap(out) for out in outs])
+
+    def _trace(self, dynamic: Any, static: Any, treedef: Any, values: Sequence[Any]) -> tuple[_Entry, list[Any]]:
+        fun = self._fun
+        out_treedef: Any = None
+
+        def flat_fun(*xs: Any) -> list[Any]:
+            nonlocal out_treedef
+            inner_args, inner_kwargs = _tree.unflatten(treedef, list(xs))
+            if static is not None:
+                inner_args, inner_kwargs = static.join((inner_args, inner_kwargs))
+            result = fun(*inner_args, **inner_kwargs)
+            out_leaves, out_treedef = _tree.flatten(result)
+            return output_values(out_leaves, "jit", fun, result)
+
+        names = argument_leaf_names(fun, *dynamic)
+        jaxpr = record(flat_fun, [aval_of(v) for v in values], function_name(fun), "jit", names)
+        closed, captured = hoist_constants(jaxpr)
+        entry = _Entry(closed, out_treedef)
+        if config.debug_stale:
+            entry.captured_arrays = [
+                (c, _checksum(c)) for c in closed.consts if isinstance(c, np.ndarray) and c.flags.writeable
+            ]
+        _warn_of_large_constants(closed, fun)
+        closed.consts = tuple(map(snapshot, closed.consts))
+        return entry, captured
+
+    def _note_miss(self, key: Any, dynamic: Any) -> None:
+        names = argument_leaf_names(self._fun, *dynamic)
+        reason = explain_miss(key, list(self._cache), names)
+        self._reasons.append(reason)
+        if config.explain_cache_misses:
+            warnings.warn(f"jit of {function_text(self._fun)} compiles: {reason}", stacklevel=4)
+
+    def cache_info(self) -> CacheInfo:
+        """Hits, misses and the number of compiled signatures."""
+        return CacheInfo(self._hits, len(self._reasons), len(self._cache))
+
+    def explain_misses(self) -> list[str]:
+        """Why each compilation happened, in order."""
+        return list(self._reasons)
+
+    def clear_cache(self) -> None:
+        """Forget all compiled signatures."""
+        self._cache.clear()
+
+    def _cache_size(self) -> int:
+        return len(self._cache)
+
+    @boundary
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Record the function at arguments of these types, without running it.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments of the function: arrays, or `ShapeDtypeStruct`.
+
+        Returns
+        -------
+        Lowered
+            With the program in ``.jaxpr`` and the NumPy code in ``.source``.
+        """
+        jaxpr, out_treedef = trace_to_jaxpr(self._fun, args, kwargs, "jit", self._numbers, self._names)
+        dynamic, _ = split_static(self._fun, "jit", args, kwargs, self._numbers, self._names)
+        closed, captured = hoist_constants(jaxpr)
+        closed.consts = tuple(map(snapshot, closed.consts))
+        return Lowered(self._fun, closed, captured, _tree.structure(_strip(dynamic)), out_treedef, self)
+
+    def trace(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The same as `lower`."""
+        return self.lower(*args, **kwargs)  # type: ignore[no-any-return]
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the result."""
+        return self.lower(*args, **kwargs).out_info
+
+
+def _strip(tree: Any) -> Any:
+    return _tree.map(lambda leaf: 0 if isinstance(leaf, ShapeDtypeStruct) else leaf, tree)
+
+
+def _remake(fun: Any, static_argnums: Any, static_argnames: Any, inline: bool) -> JitFunction:
+    return JitFunction(fun, static_argnums, static_argnames, inline)
+
+
+def _kind_of(v: Any) -> Any:
+    if type(v) in _PYTHON:
+        return type(v)
+    aval = aval_of(v)
+    return _kind_of_aval(aval)
+
+
+def _kind_of_aval(aval: Aval) -> Any:
+    if aval.weak:
+        return {"b": bool, "i": int, "f": float, "c": complex}[aval.dtype.kind]
+    return aval.shape, aval.dtype
+
+
+class Lowered:
+    """A recorded function, before it runs."""
+
+    def __init__(
+        self, fun: Any, jaxpr: Jaxpr, captured: list[Any], in_treedef: Any, out_treedef: Any, owner: JitFunction
+    ) -> None:
+        self._fun = fun
+        self._captured = captured
+        self._in_treedef = in_treedef
+        self._out_treedef = out_treedef
+        self._owner = owner
+        #: The program, typed.
+        self.jaxpr = jaxpr
+
+    @property
+    def source(self) -> str:
+        """The NumPy code that runs."""
+        return compiled(self.jaxpr).source
+
+    @property
+    def out_info(self) -> Any:
+        """The shapes and dtypes of the result."""
+        return _tree.unflatten(self._out_treedef, [struct(a) for a in self.jaxpr.out_avals])
+
+    def as_text(self) -> str:
+        """The program as text."""
+        return str(self.jaxpr)
+
+    def cost(self) -> dict[str, int]:
+        """Figures of the program: equations, bytes of constants, of arguments and of results.
+
+        ``large_constants`` counts captured arrays of over 1 MB, which every call carries along.
+        """
+        simplified = compiled(self.jaxpr).simplified
+        consts = [c.nbytes for c in simplified.consts if isinstance(c, np.ndarray)]
+        return {
+            "equations": len(simplified.eqns),
+            "constant_bytes": sum(consts),
+            "large_constants": sum(n > _LARGE_CONSTANT for n in consts),
+            "argument_bytes": sum(a.size * a.dtype.itemsize for a in self.jaxpr.in_avals),
+            "result_bytes": sum(a.size * a.dtype.itemsize for a in self.jaxpr.out_avals),
+        }
+
+    def compile(self) -> Compiled:
+        """The executable for exactly these argument types."""
+        compiled(self.jaxpr)
+        return Compiled(self._fun, self.jaxpr, self._captured, self._in_treedef, self._out_treedef)
+
+
+class Compiled:
+    """An executable for one signature. It pickles, and is compiled again where it is loaded."""
+
+    def __init__(self, fun: Any, jaxpr: Jaxpr, captured: list[Any], in_treedef: Any, out_treedef: Any) -> None:
+        self._name = function_text(fun)
+        self._jaxpr = jaxpr
+        self._captured = captured
+        self._in_treedef = in_treedef
+        self._out_treedef = out_treedef
+
+    @property
+    def source(self) -> str:
+        """The NumPy code that runs."""
+        return compiled(self._jaxpr).source
+
+    def as_text(self) -> str:
+        """The NumPy code that runs."""
+        return self.source
+
+    @boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, treedef = _tree.flatten((args, kwargs))
+        if treedef != self._in_treedef:
+            raise ArgumentError(
+                f"compiled {self._name}: called with arguments of structure {treedef}, compiled for {self._in_treedef}"
+            )
+        values = [value(leaf) for leaf in leaves]
+        wanted = self._jaxpr.in_avals[len(self._captured) :]
+        for i, (v, aval) in enumerate(zip(values, wanted, strict=True)):
+            if aval_of(v) != aval:
+                raise ArgumentError(
+                    f"compiled {self._name}: argument leaf {i} has type {aval_of(v)}, compiled for {aval}; call the jitted "
+                    "function itself, which compiles for new types"
+                )
+        outs = Call(self._jaxpr)(*self._captured, *values)
+        return _tree.unflatten(self._out_treedef, [wrap(out) for out in outs])
+
+
+def explain_miss(key: Any, earlier: Sequence[Any], names: Sequence[str]) -> str:
+    """Why a signature was not found among those seen before."""
+    if not earlier:
+        return "it was never called before"
+    treedef, order, kinds, static, x64 = key
+    closest = min(earlier, key=lambda k: _distance(k, key))
+    if closest[0] != treedef:
+        return f"the arguments have a new structure, {treedef} instead of {closest[0]}"
+    if closest[3] != static:
+        return f"a static argument is new: {_static_text(static)} instead of {_static_text(closest[3])}"
+    if closest[4] != x64:
+        return "the flag enable_x64 has changed"
+    changes = [
+        f"{name} is {_kind_text(new)} instead of {_kind_text(old)}"
+        for name, new, old in zip(names, kinds, closest[2], strict=False)
+        if new != old
+    ]
+    if changes:
+        return "; ".join(changes)
+    return "a dict has its keys in another order"
+
+
+def _distance(one: Any, other: Any) -> tuple[int, int, int]:
+    differing = sum(a != b for a, b in zip(one[2], other[2], strict=False))
+    return one[0] != other[0], one[3] != other[3], differing
+
+
+def _kind_text(kind: Any) -> str:
+    if isinstance(kind, type):
+        return f"a Python {kind.__name__}"
+    return str(Aval(*kind))
+
+
+def _static_text(static: Any) -> str:
+    return ", ".join(f"{place}={given!r}" for place, _, given in static)
+
+
+def _warn_of_large_constants(jaxpr: Jaxpr, fun: Any) -> None:
+    for const in jaxpr.consts:
+        if isinstance(const, np.ndarray) and const.nbytes > _LARGE_CONSTANT:
+            warnings.warn(
+                f"jit of {function_text(fun)} captured an array of {const.nbytes / 2**20:.1f} MB, of shape {const.shape}: "
+                "the compiled function keeps a copy of it; pass it as an argument instead",
+                stacklevel=6,
+            )
+
+
+def _checksum(array: np.ndarray[Any, Any]) -> int:
+    return zlib.adler32(np.ascontiguousarray(array).view(np.uint8).reshape(-1))
+
+
+def _check_stale(captured: list[tuple[np.ndarray[Any, Any], int]], fun: Any) -> None:
+    for array, checksum in captured:
+        if _checksum(array) != checksum:
+            raise StaleConstantError(
+                f"jit of {function_text(fun)}: a captured array of shape {array.shape} and dtype {array.dtype} has changed "
+                "since the function was compiled, which still uses its old values; pass it as an argument instead"
+            )
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: Any = None,
+    donate_argnames: Any = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: Any = None,
+    inline: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    abstracted_axes: Any = None,
+    compiler_options: Any = None,
+) -> Any:
+    """Compile a function to NumPy code.
+
+    The function is recorded once per signature, that is per shapes, dtypes and structure of its
+    arguments and values of its static ones, and then runs as straight NumPy code.
+
+    Parameters
+    ----------
+    fun : callable
+        A pure function of arrays, or of trees of arrays. Without it, a decorator is returned.
+    static_argnums, static_argnames
+        Positions or names of arguments to specialise to; their values must be hashable.
+    donate_argnums, donate_argnames, keep_unused, device, backend, inline, in_shardings, out_shardings, \
+abstracted_axes, compiler_options
+        Accepted for compatibility, without effect.
+
+    Returns
+    -------
+    callable
+        The compiled function. ``.lower(*args)`` shows its jaxpr and source, ``.cache_info()`` and
+        ``.explain_misses()`` tell how often and why it compiled.
+
+    Raises
+    ------
+    StaticArgumentError
+        If a static argument is not hashable.
+    TracerBoolConversionError
+        If the function branches on the value of a traced argument.
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> f = fgrad.jit(lambda x: 2.0 * x + 1.0)
+    >>> float(f(3.0))
+    7.0
+    >>> f.cache_info()
+    CacheInfo(hits=0, misses=1, size=1)
+    """
+    if fun is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline
+        )
+    check_callable(fun, "jit")
+    return JitFunction(fun, static_argnums, static_argnames, inline)

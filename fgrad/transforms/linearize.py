@@ -1,0 +1,222 @@
+"""Linear maps from functions: linearization at a point, and the transpose of a linear function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fgrad import _tree
+from fgrad.array import snapshot, value, wrap
+from fgrad.avals import Aval, aval_of
+from fgrad.dtypes import is_inexact
+from fgrad.errors import NonLinearError, TangentError
+from fgrad.ir.check import checked
+from fgrad.ir.jaxpr import Jaxpr, Literal, Var, eval_jaxpr
+from fgrad.ir.passes import inline_calls
+from fgrad.primitives.families import add, match_aval
+from fgrad.source_info import function_name, function_text, source_text
+from fgrad.tracing import Recording, record
+from fgrad.transforms._arguments import (
+    argument_leaf_names,
+    boundary,
+    check_callable,
+    check_direction,
+    leaf_values,
+    output_values,
+    split_aux,
+    untraced,
+)
+from fgrad.transforms.jvp import JVPTrace, instantiate
+
+
+@boundary
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Evaluate `fun` and return its derivative as a linear function.
+
+    The tangent program is recorded while `fun` runs on known values, so that applying it many times
+    computes no part of `fun` again.
+
+    Parameters
+    ----------
+    fun : callable
+        A function of arrays, or of trees of arrays.
+    *primals
+        The arguments at which to linearize.
+    has_aux : bool
+        Whether `fun` returns a pair of a result and auxiliary data.
+
+    Returns
+    -------
+    primals_out, f_jvp
+        The value of `fun`, and a function from tangents, one per argument, to the tangents of the
+        result. With `has_aux`, the auxiliary data third.
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> y, f_jvp = fgrad.linearize(lambda x: x**2, 3.0)
+    >>> float(f_jvp(1.0))
+    6.0
+    """
+    check_callable(fun, "linearize")
+    leaves, treedef = _tree.flatten(primals)
+    values = leaf_values(leaves, "linearize", fun, primals)
+    avals = [aval_of(v) for v in values]
+    with Recording(function_name(fun), "linearize") as tape, JVPTrace(function_name(fun)) as trace:
+        tracers = [
+            trace.pair(v, tape.new_input(aval)) if is_inexact(aval.dtype) else v
+            for v, aval in zip(values, avals, strict=True)
+        ]
+        result = fun(*_tree.unflatten(treedef, [wrap(t) for t in tracers]))
+        aux = None
+        if has_aux:
+            result, aux = split_aux(fun, result, "linearize")
+        out_leaves, out_treedef = _tree.flatten(result)
+        pairs = [trace.split(x) for x in output_values(out_leaves, "linearize", fun, result)]
+        jaxpr = checked(tape.jaxpr([t for _, t in pairs if t is not None]))
+    jaxpr.consts = tuple(map(snapshot, jaxpr.consts))
+    out_avals = [aval_of(p) for p, _ in pairs]
+    nonzero = [t is not None for _, t in pairs]
+
+    @boundary
+    def f_jvp(*tangents: Any) -> Any:
+        flat = _check_directions(fun, "linearize", tangents, treedef, avals, primals)
+        found = iter(eval_jaxpr(jaxpr, *[t for t in flat if t is not None]))
+        outs = [next(found) if nz else None for nz in nonzero]
+        return _tree.unflatten(
+            out_treedef, [wrap(instantiate(t, a)) for t, a in zip(outs, out_avals, strict=True)]
+        )
+
+    answer = _tree.unflatten(out_treedef, [wrap(p) for p, _ in pairs])
+    return (answer, f_jvp, untraced(trace, aux)) if has_aux else (answer, f_jvp)
+
+
+def _check_directions(
+    f: Any, transform: str, directions: Sequence[Any], treedef: Any, avals: Sequence[Aval], like: Any
+) -> list[Any]:
+    leaves, given = _tree.flatten(tuple(directions))
+    if given != treedef:
+        raise TangentError(
+            f"{transform} of {function_text(f)}: the tangents have structure {given}, the arguments {treedef}"
+        )
+    flat = []
+    for i, (leaf, aval) in enumerate(zip(leaves, avals, strict=True)):
+        t = value(leaf)
+        name = argument_leaf_names(f, like)[i] if aval_of(t) != aval else ""
+        check_direction(t, aval, "tangent", "primal", transform, f, name)
+        flat.append(match_aval(t, aval) if is_inexact(aval.dtype) else None)
+    return flat
+
+
+@boundary
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
+    """The transpose of a linear function.
+
+    Parameters
+    ----------
+    fun : callable
+        A function that is linear in all of its arguments.
+    *primals
+        Arrays, or `ShapeDtypeStruct`, that give the types of the arguments; their values are not used.
+
+    Returns
+    -------
+    callable
+        From a cotangent like the result of `fun` to a tuple of cotangents like its arguments.
+
+    Raises
+    ------
+    NonLinearError
+        When the transpose is applied, if `fun` is not linear.
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> transpose = fgrad.linear_transpose(lambda x: 3.0 * x, 1.0)
+    >>> float(transpose(2.0)[0])
+    6.0
+    """
+    check_callable(fun, "linear_transpose")
+    leaves, treedef = _tree.flatten(primals)
+    avals = [aval_of(x if hasattr(x, "aval") else value(x)) for x in leaves]
+    out_treedef: Any = None
+
+    def flat_fun(*xs: Any) -> list[Any]:
+        nonlocal out_treedef
+        result = fun(*_tree.unflatten(treedef, list(xs)))
+        out_leaves, out_treedef = _tree.flatten(result)
+        return output_values(out_leaves, "linear_transpose", fun, result)
+
+    jaxpr = inline_calls(record(flat_fun, avals, function_name(fun), "linear_transpose"))
+    jaxpr.consts = tuple(map(snapshot, jaxpr.consts))
+
+    @boundary
+    def transposed(cotangent: Any) -> Any:
+        ct_leaves, ct_treedef = _tree.flatten(cotangent)
+        if ct_treedef != out_treedef:
+            raise TangentError(
+                f"linear_transpose of {function_text(fun)}: the cotangent has structure {ct_treedef}, the result "
+                f"{out_treedef}"
+            )
+        cts = []
+        for leaf, aval in zip(ct_leaves, jaxpr.out_avals, strict=True):
+            ct = value(leaf)
+            check_direction(ct, aval, "cotangent", "output", "linear_transpose", fun, "the result")
+            cts.append(match_aval(ct, aval))
+        found = transpose_jaxpr(jaxpr, cts, function_text(fun))
+        return _tree.unflatten(
+            treedef, [wrap(instantiate(ct, a)) for ct, a in zip(found, avals, strict=True)]
+        )
+
+    return transposed
+
+
+def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
+    """Cotangents of the inputs of a linear program. What does not depend on them is computed."""
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+    linear = set(jaxpr.invars)
+    pending = []
+    for eqn in jaxpr.eqns:
+        active = [type(a) is Var and a in linear for a in eqn.inputs]
+        if any(active):
+            linear.update(eqn.outputs)
+            pending.append((eqn, active))
+            continue
+        answer = eqn.primitive(*[_read(env, a) for a in eqn.inputs])
+        several = eqn.primitive.multiple_results
+        env.update(zip(eqn.outputs, answer if several else [answer], strict=True))
+    gathered: dict[Any, Any] = {}
+
+    def accumulate(var: Any, ct: Any) -> None:
+        if ct is not None:
+            gathered[var] = add(gathered[var], ct) if var in gathered else ct
+
+    for atom, ct in zip(jaxpr.outvars, cts, strict=True):
+        if atom in linear:
+            accumulate(atom, ct)
+        elif type(atom) is not Literal or atom.value != 0:
+            raise NonLinearError(f"linear_transpose of {who}: an output does not depend on the arguments")
+    for eqn, active in reversed(pending):
+        ct = gathered.pop(eqn.outputs[0], None)
+        if ct is None:
+            continue
+        reads_answer, reads_args = eqn.primitive.reads(active)
+        if reads_answer or any(r and a for r, a in zip(reads_args, active, strict=True)):
+            raise NonLinearError(
+                f"linear_transpose of {who}: {eqn.primitive.name} at {source_text(eqn.source)} is not linear in the "
+                "arguments"
+            )
+        args = [
+            atom.aval if is_active else _read(env, atom)
+            for atom, is_active in zip(eqn.inputs, active, strict=True)
+        ]
+        for atom, contribution in zip(
+            eqn.inputs, eqn.primitive.vjp(ct, active, eqn.outputs[0].aval, *args), strict=True
+        ):
+            if atom in linear:
+                accumulate(atom, contribution)
+    return [gathered.get(var) for var in jaxpr.invars]
+
+
+def _read(env: dict[Var, Any], atom: Any) -> Any:
+    return atom.value if type(atom) is Literal else env[atom]

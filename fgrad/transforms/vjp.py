@@ -1,0 +1,421 @@
+"""Reverse mode: applications are taped with their values known, and walked backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock, get_ident
+from typing import Any
+
+import numpy as np
+
+from fgrad import _tree
+from fgrad.array import snapshot, value, wrap
+from fgrad.avals import Aval, aval_of
+from fgrad.config import config
+from fgrad.dtypes import is_inexact
+from fgrad.errors import JaxprTypeError, TangentError
+from fgrad.ir.check import checked
+from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
+from fgrad.ir.passes import dce
+from fgrad.primitives.families import add, has_nan, match_aval, unguarded
+from fgrad.source_info import function_name, function_text
+from fgrad.tracing import Primitive, Recording, Trace, Tracer, derivative_rules, open_body
+from fgrad.transforms._arguments import (
+    boundary,
+    check_callable,
+    check_direction,
+    leaf_values,
+    output_values,
+    split_aux,
+    untraced,
+)
+from fgrad.transforms.jvp import instantiate
+
+
+class VJPTracer(Tracer):
+    """A known value with its place on the tape."""
+
+    __slots__ = ("_value", "index")
+
+    def __init__(self, trace: VJPTrace, primal: Any, index: int) -> None:
+        self._trace = trace
+        self._value = primal
+        self.index = index
+
+    @property
+    def aval(self) -> Aval:  # type: ignore[override]
+        return self._trace.avals[self.index]  # type: ignore[attr-defined, no-any-return]
+
+    def _known(self) -> Any:
+        return self._value
+
+
+class VJPTrace(Trace):
+    """Tapes each application with just the values that its vjp rule reads.
+
+    A node of the tape is None for an input; ``(primitive, parents, needs, answer, args)`` for an
+    application; ``(pullback, parents, avals)`` for one that keeps its residuals itself, followed by a node
+    ``(index, position)`` for each of its outputs. A parent is the index of its node, or -1.
+    """
+
+    __slots__ = ("avals", "nodes")
+    transform = "grad"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.nodes: list[Any] = []
+        self.avals: list[Aval] = []
+
+    def input(self, primal: Any) -> VJPTracer:
+        self.nodes.append(None)
+        self.avals.append(aval_of(primal))
+        return VJPTracer(self, primal, len(self.nodes) - 1)
+
+    def process(self, primitive: Primitive, args: Sequence[Any]) -> Any:
+        if not self.alive or self.thread != get_ident():
+            self.check_alive(primitive, args)
+        values, parents = [], []
+        for arg in args:
+            if type(arg) is VJPTracer and arg._trace is self:
+                values.append(arg._value)
+                parents.append(arg.index)
+            else:
+                values.append(arg)
+                parents.append(-1)
+        if not primitive.differentiable:
+            return primitive(*values)
+        needs = tuple([parent >= 0 for parent in parents])
+        pulled = primitive.pull(needs, values)
+        if pulled is not None:
+            return self.tape_pullback(*pulled, parents, primitive.multiple_results)
+        answer = primitive(*values)
+        aval = aval_of(answer)
+        if not is_inexact(aval.dtype):
+            return answer
+        reads_answer, reads_args = primitive.reads(needs)
+        avals = self.avals
+        kept = tuple(
+            [
+                v if read else avals[parent] if parent >= 0 else aval_of(v)
+                for v, read, parent in zip(values, reads_args, parents, strict=True)
+            ]
+        )
+        self.nodes.append((primitive, parents, needs, answer if reads_answer else aval, kept))
+        avals.append(aval)
+        return VJPTracer(self, answer, len(avals) - 1)
+
+    def tape_pullback(self, answers: Any, pullback: Any, parents: list[int], several: bool) -> Any:
+        outputs = list(answers) if several else [answers]
+        avals = [aval_of(v) for v in outputs]
+        self.nodes.append((pullback, parents, avals))
+        self.avals.append(avals[0] if avals else Aval((), np.dtype(bool)))
+        index = len(self.nodes) - 1
+        results = []
+        for position, (out, aval) in enumerate(zip(outputs, avals, strict=True)):
+            if not pullback.active[position]:
+                results.append(out)
+                continue
+            self.nodes.append((index, position))
+            self.avals.append(aval)
+            results.append(VJPTracer(self, out, len(self.nodes) - 1))
+        return results if several else results[0]
+
+    def index_of(self, x: Any) -> int:
+        """The tape index of an output, or -1 if it does not depend on the inputs."""
+        return x.index if type(x) is VJPTracer and x._trace is self else -1
+
+    def untrace(self, x: Any) -> Any:
+        return wrap(x._value) if type(x) is VJPTracer and x._trace is self else x
+
+    def value_of(self, x: Any) -> Any:
+        return x._value if type(x) is VJPTracer and x._trace is self else x
+
+    def keep(self) -> None:
+        """Replace saved values that somebody could write to by copies: the tape outlives its call."""
+        copies: dict[int, tuple[Any, Any]] = {}
+
+        def safe(saved: Any) -> Any:
+            if type(saved) is not np.ndarray:
+                return saved
+            if id(saved) not in copies:
+                # The original is kept too: its id must not be taken by another array meanwhile.
+                copies[id(saved)] = saved, snapshot(saved)
+            return copies[id(saved)][1]
+
+        for i, node in enumerate(self.nodes):
+            if node is None or len(node) == 2:
+                continue
+            if len(node) == 3:
+                node[0].residuals = [safe(r) for r in node[0].residuals]
+            else:
+                primitive, parents, needs, answer, args = node
+                self.nodes[i] = (primitive, parents, needs, safe(answer), tuple([safe(a) for a in args]))
+
+    def walk(self, outputs: Sequence[int], cotangents: Sequence[Any], count: int) -> list[Any]:
+        """Cotangents of the first `count` inputs, given those of outputs."""
+        seeds: dict[int, Any] = {}
+        for index, ct in zip(outputs, cotangents, strict=True):
+            if index >= 0 and ct is not None:
+                seeds[index] = add(seeds[index], ct) if index in seeds else ct
+        with derivative_rules():
+            with unguarded():
+                results = self.walk_once(dict(seeds), count)
+            # A product of a zero cotangent and an infinite slope shows as NaN: only then guard each one.
+            if any(ct is not None and _any_nan(ct) for ct in results):
+                results = self.walk_once(seeds, count)
+        return results
+
+    def walk_once(self, cts: dict[int, Any], count: int) -> list[Any]:
+        nodes = self.nodes
+        for index in range(max(cts, default=-1), count - 1, -1):
+            ct = cts.pop(index, None)
+            if ct is None:
+                continue
+            node = nodes[index]
+            if node is None:
+                continue
+            if len(node) == 5:
+                primitive, parents, needs, answer, args = node
+                contributions = primitive.vjp(ct, needs, answer, *args)
+            elif len(node) == 2:
+                owner, position = node
+                cts.setdefault(owner, {})[position] = ct
+                continue
+            else:
+                pullback, parents, avals = node
+                contributions = pullback([ct.get(position) for position in range(len(avals))])
+            for parent, contribution in zip(parents, contributions, strict=True):
+                if parent >= 0 and contribution is not None:
+                    earlier = cts.get(parent)
+                    cts[parent] = contribution if earlier is None else add(earlier, contribution)
+                    if config.check_jaxprs and aval_of(contribution) != self.avals[parent]:
+                        raise JaxprTypeError(
+                            f"{node[0]!r} gave a cotangent of type {aval_of(contribution)} for a primal of type "
+                            f"{self.avals[parent]}"
+                        )
+        return [cts.get(index) for index in range(count)]
+
+
+def _any_nan(ct: Any) -> bool:
+    """Whether a value has a NaN, as far as its traces know; recorded products guard themselves."""
+    while isinstance(ct, Tracer):
+        ct = ct._array() if hasattr(ct, "_array") else ct._known()
+    return ct is not None and has_nan(ct)
+
+
+# ---- the public transform --------------------------------------------------------------------
+
+
+class Pullback:
+    """The linear map from cotangents of results to cotangents of arguments, as `vjp` returns it."""
+
+    def __init__(self, f: Any, trace: VJPTrace, count: int, inputs: Any, outputs: Any) -> None:
+        self._f = f
+        self._trace = trace
+        self._count = count
+        self._positions, self._in_avals, self._in_treedef = inputs
+        self._indices, self._out_avals, self._out_treedef = outputs
+
+    def __call__(self, cotangents: Any) -> Any:
+        return _pull_back(self, cotangents)
+
+
+@boundary
+def _pull_back(pullback: Pullback, cotangents: Any) -> Any:
+    f, avals = pullback._f, pullback._out_avals
+    leaves, treedef = _tree.flatten(cotangents)
+    if treedef != pullback._out_treedef:
+        raise TangentError(
+            f"vjp of {function_text(f)}: the cotangents have structure {treedef}, the result has "
+            f"{pullback._out_treedef}; give one cotangent per output"
+        )
+    inner = []
+    for i, (leaf, aval) in enumerate(zip(leaves, avals, strict=True)):
+        ct = value(leaf)
+        name = _tree.leaf_names(cotangents, "the result")[i] if aval_of(ct) != aval else ""
+        check_direction(ct, aval, "cotangent", "output", "vjp", f, name)
+        inner.append(match_aval(ct, aval) if is_inexact(aval.dtype) else None)
+    found = pullback._trace.walk(pullback._indices, inner, pullback._count)
+    results = [
+        wrap(instantiate(None if position < 0 else found[position], aval))
+        for position, aval in zip(pullback._positions, pullback._in_avals, strict=True)
+    ]
+    return _tree.unflatten(pullback._in_treedef, results)
+
+
+@boundary
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()) -> Any:
+    """Evaluate `f` and return the map that pulls cotangents back to its arguments.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays, or of trees of arrays.
+    *primals
+        The arguments at which to differentiate.
+    has_aux : bool
+        Whether `f` returns a pair of a result and auxiliary data, which is not differentiated.
+
+    Returns
+    -------
+    primals_out, pullback
+        The value of `f`, and a function from one tree of cotangents, like the result, to a tuple of
+        cotangents, like the arguments. It may be called again. With `has_aux`, the auxiliary data third.
+
+    Raises
+    ------
+    NonArrayError
+        If a leaf of the arguments is not an array or a number.
+    TangentError
+        By the pullback, if the cotangents do not match the result.
+
+    Examples
+    --------
+    >>> import fgrad, fgrad.numpy as fnp
+    >>> y, pullback = fgrad.vjp(lambda a, b: a * b, 3.0, 4.0)
+    >>> [float(ct) for ct in pullback(1.0)]
+    [4.0, 3.0]
+    """
+    check_callable(f, "vjp")
+    leaves, treedef = _tree.flatten(primals)
+    values = leaf_values(leaves, "vjp", f, primals)
+    in_avals = [aval_of(v) for v in values]
+    with VJPTrace(function_name(f)) as trace:
+        positions, tracers = [], []
+        for v, aval in zip(values, in_avals, strict=True):
+            differentiable = is_inexact(aval.dtype)
+            positions.append(len(trace.nodes) if differentiable else -1)
+            tracers.append(trace.input(v) if differentiable else wrap(v))
+        count = len(trace.nodes)
+        result = f(*_tree.unflatten(treedef, tracers))
+        aux = None
+        if has_aux:
+            result, aux = split_aux(f, result, "vjp")
+        out_leaves, out_treedef = _tree.flatten(result)
+        outs = output_values(out_leaves, "vjp", f, result)
+    trace.keep()
+    out_avals = [aval_of(x) for x in outs]
+    pullback = Pullback(
+        f,
+        trace,
+        count,
+        (positions, in_avals, treedef),
+        ([trace.index_of(x) for x in outs], out_avals, out_treedef),
+    )
+    answer = _tree.unflatten(out_treedef, [wrap(trace.value_of(x)) for x in outs])
+    if has_aux:
+        return answer, pullback, untraced(trace, aux)
+    return answer, pullback
+
+
+# ---- reverse mode of a jaxpr -------------------------------------------------------------------
+
+
+class ReverseJaxpr:
+    """The forward program of a jaxpr with its residuals, and its backward programs.
+
+    The forward pass and the backward walk are recorded into one body with all inputs unknown; what the
+    backward equations read of the forward ones are the residuals, which become further outputs of the
+    forward program. Nothing of the forward pass is computed again.
+    """
+
+    def __init__(self, jaxpr: Jaxpr, needs: tuple[bool, ...]) -> None:
+        self.lock = Lock()
+        self.jaxpr = jaxpr
+        self.needs = needs
+        self.body = Recording(jaxpr.name, "grad")
+        with self.body, open_body(self.body):
+            primals = [self.body.new_input(aval) for aval in jaxpr.in_avals]
+            self.primal_vars = list(self.body.invars)
+            with VJPTrace(jaxpr.name) as self.trace:
+                inputs = [self.trace.input(p) if need else p for p, need in zip(primals, needs, strict=True)]
+                # Inputs must be the first nodes of the tape, in order.
+                outs = eval_jaxpr(jaxpr, *inputs)
+        self.out_atoms = [self.body.atom(self.trace.value_of(x)) for x in outs]
+        self.indices = [self.trace.index_of(x) for x in outs]
+        self.active = [index >= 0 for index in self.indices]
+        self.forward_eqns = list(self.body.eqns)
+        self.programs: dict[tuple[bool, ...], tuple[Jaxpr, tuple[bool, ...]]] = {}
+        full, _ = self.record_backward(tuple(self.active))
+        read = {a for eqn in full.eqns for a in eqn.inputs} | set(full.outvars)
+        made = {v for eqn in self.forward_eqns for v in eqn.outputs}
+        self.saved = [v for eqn in self.forward_eqns for v in eqn.outputs if v in read and v in made]
+        self.passed = [i for i, v in enumerate(self.primal_vars) if v in read]
+        self.forward = checked(
+            dce(
+                Jaxpr(
+                    self.body.constvars,
+                    self.body.consts,
+                    self.primal_vars,
+                    self.forward_eqns,
+                    [*self.out_atoms, *self.saved],
+                    jaxpr.name,
+                )
+            )
+        )
+
+    def record_backward(self, pattern: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+        """The backward walk for nonzero cotangents `pattern`, its free variables still open."""
+        body = self.body
+        start = len(body.eqns)
+        body.alive, body.thread = True, get_ident()
+        try:
+            with open_body(body):
+                cts = [
+                    body.new_input(self.trace.avals[index]) if nonzero else None
+                    for index, nonzero in zip(self.indices, pattern, strict=True)
+                ]
+                found = self.trace.walk(self.indices, cts, sum(self.needs))
+        finally:
+            body.alive = False
+        ct_vars = [ct.var for ct in cts if ct is not None]
+        outs = [body.atom(ct) for ct in found if ct is not None]
+        open_jaxpr = Jaxpr(body.constvars, body.consts, ct_vars, body.eqns[start:], outs, self.jaxpr.name)
+        return dce(open_jaxpr), tuple(ct is not None for ct in found)
+
+    def backward(self, pattern: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+        """The program from residuals and nonzero cotangents to the nonzero cotangents of the inputs."""
+        with self.lock:
+            if pattern not in self.programs:
+                program, nonzero = self.record_backward(pattern)
+                residual_vars = [*(self.primal_vars[i] for i in self.passed), *self.saved]
+                closed = Jaxpr(
+                    program.constvars,
+                    program.consts,
+                    [*residual_vars, *program.invars],
+                    program.eqns,
+                    program.outvars,
+                    program.name,
+                )
+                self.programs[pattern] = checked(closed), nonzero
+            return self.programs[pattern]
+
+    def recomputing(self, pattern: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+        """The backward program that takes the inputs themselves and computes the forward pass again."""
+        with self.lock:
+            program, nonzero = self.record_backward(pattern)
+        whole = Jaxpr(
+            self.body.constvars,
+            self.body.consts,
+            [*self.primal_vars, *program.invars],
+            [*self.forward_eqns, *program.eqns],
+            program.outvars,
+            program.name,
+        )
+        return checked(dce(whole)), nonzero
+
+
+def reverse_jaxpr(jaxpr: Jaxpr, needs: tuple[bool, ...]) -> ReverseJaxpr:
+    """The reverse form of a jaxpr towards the inputs in `needs`, derived once."""
+    key = ("vjp", needs)
+    known = jaxpr.derived.get(key)
+    if known is None:
+        known = jaxpr.derived[key] = ReverseJaxpr(jaxpr, needs)
+    return known  # type: ignore[no-any-return]
+
+
+def scatter_found(found: Sequence[Any], nonzero: Sequence[bool], needs: Sequence[bool]) -> list[Any]:
+    """Cotangents for every operand, None where not needed or zero."""
+    values = iter(found)
+    by_need = iter([next(values) if nz else None for nz in nonzero])
+    return [next(by_need) if need else None for need in needs]

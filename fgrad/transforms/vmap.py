@@ -1,0 +1,246 @@
+"""Batching: each primitive is applied once, to whole batches, by its batching rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from fgrad import _tree
+from fgrad.array import wrap
+from fgrad.avals import Aval, aval_of
+from fgrad.errors import MappedAxisError
+from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
+from fgrad.primitives.shape import moveaxis, spread
+from fgrad.source_info import function_name, function_text
+from fgrad.tracing import Primitive, Trace, Tracer, record
+from fgrad.transforms._arguments import (
+    argument_leaf_names,
+    check_callable,
+    leaf_values,
+    output_values,
+    signature_names,
+    transformed,
+)
+
+
+class BatchTracer(Tracer):
+    """One example of a batch: the values of all examples lie along a leading axis."""
+
+    __slots__ = ("_value", "argument", "aval")
+
+    def __init__(self, trace: Trace, batch: Any, argument: str = "") -> None:
+        self._trace = trace
+        self._value = batch
+        self.argument = argument
+        whole = aval_of(batch)
+        self.aval = Aval(whole.shape[1:], whole.dtype)
+
+    def _array(self) -> Any:
+        """The batch itself, for checks that do not depend on the example."""
+        return self._value
+
+
+class BatchTrace(Trace):
+    """Applies batching rules; what does not depend on a mapped argument stays a known value."""
+
+    __slots__ = ("size",)
+    transform = "vmap"
+
+    def __init__(self, name: str, size: int) -> None:
+        super().__init__(name)
+        self.size = size
+
+    def process(self, primitive: Primitive, args: Sequence[Any]) -> Any:
+        self.check_alive(primitive, args)
+        values, mapped = [], []
+        for arg in args:
+            if type(arg) is BatchTracer and arg._trace is self:
+                values.append(arg._value)
+                mapped.append(True)
+            else:
+                values.append(arg)
+                mapped.append(False)
+        answer, is_mapped = primitive.batch(self.size, values, mapped)
+        if primitive.multiple_results:
+            return [
+                BatchTracer(self, a) if m else a for a, m in zip(answer, is_mapped, strict=True)
+            ]
+        return BatchTracer(self, answer) if is_mapped else answer
+
+    def split(self, x: Any) -> tuple[Any, bool]:
+        """The value of an output and whether it is mapped."""
+        if type(x) is BatchTracer and x._trace is self:
+            return x._value, True
+        return x, False
+
+
+def vmap(
+    f: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Hashable | None = None,
+) -> Callable[..., Any]:
+    """Map `f` over an axis of its arguments, with whole-array operations.
+
+    Parameters
+    ----------
+    f : callable
+        A function of single examples.
+    in_axes : int, None or tree
+        The axis to map over, for each positional argument: an int (negative ones count from the end),
+        None for an argument that is the same for all examples, or a tree of them that is a prefix of
+        the arguments. Keyword arguments are always mapped over axis 0.
+    out_axes : int, None or tree
+        Where the mapped axis goes in each result. None is for results that do not depend on the example.
+    axis_name : hashable, optional
+        A name for the mapped axis.
+    axis_size : int, optional
+        The number of examples, needed only where no argument is mapped.
+
+    Returns
+    -------
+    callable
+        The mapped function.
+
+    Raises
+    ------
+    MappedAxisError
+        If axes do not fit the arguments, or mapped sizes disagree.
+
+    Examples
+    --------
+    >>> import fgrad, numpy as np
+    >>> fgrad.vmap(lambda x, y: x @ y, in_axes=(0, None))(np.eye(2), np.array([1.0, 2.0]))
+    Array([1., 2.], dtype=float64)
+    """
+    check_callable(f, "vmap")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+
+    @transformed(f, "vmap")
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        where = f"vmap of {function_text(f)}"
+        leaves, treedef = _tree.flatten((args, kwargs))
+        values = leaf_values(leaves, "vmap", f, args, kwargs)
+        axes = _in_axes(f, in_axes, args, kwargs)
+        names: list[str] | None = None
+        moved: list[tuple[Any, bool]] = []
+        size = axis_size
+        first = "axis_size"
+        for i, (v, axis) in enumerate(zip(values, axes, strict=True)):
+            if axis is None:
+                moved.append((v, False))
+                continue
+            names = names or argument_leaf_names(f, args, kwargs)
+            shape = aval_of(v).shape
+            if not -len(shape) <= axis < len(shape):
+                raise MappedAxisError(
+                    f"{where}: in_axes asks for axis {axis} of {names[i]}, which has shape {shape}; give an axis that it "
+                    "has, or None to pass it whole"
+                )
+            axis %= len(shape)
+            if size is None:
+                size, first = shape[axis], names[i]
+            elif shape[axis] != size:
+                raise MappedAxisError(
+                    f"{where}: the mapped sizes disagree: {first} has {size}, axis {axis} of {names[i]}, of shape "
+                    f"{shape}, has {shape[axis]}; map over axes of one size, or pass None in in_axes"
+                )
+            moved.append((moveaxis(v, axis, 0), True))
+        if size is None:
+            raise MappedAxisError(
+                f"{where}: no argument is mapped, so that the number of examples is unknown; give an axis in in_axes, "
+                "or axis_size"
+            )
+        with BatchTrace(function_name(f), size) as trace:
+            tracers = [
+                BatchTracer(trace, v, names[i] if names else "") if is_mapped else wrap(v)
+                for i, (v, is_mapped) in enumerate(moved)
+            ]
+            inner_args, inner_kwargs = _tree.unflatten(treedef, tracers)
+            result = f(*inner_args, **inner_kwargs)
+            out_leaves, out_treedef = _tree.flatten(result)
+            pairs = [trace.split(x) for x in output_values(out_leaves, "vmap", f, result)]
+        try:
+            destinations = _tree.broadcast_prefix(out_axes, result, is_leaf=_is_axis, what="out_axes")
+        except (ValueError, TypeError) as error:
+            raise MappedAxisError(f"{where}: {error}") from None
+        results = []
+        for i, ((v, is_mapped), axis) in enumerate(zip(pairs, destinations, strict=True)):
+            if axis is None:
+                if is_mapped:
+                    raise MappedAxisError(
+                        f"{where}: out_axes is None for {_tree.leaf_names(result, 'the result')[i]}, but that depends on the "
+                        "example; give an axis"
+                    )
+                results.append(wrap(v))
+                continue
+            whole = v if is_mapped else spread(v, trace.size)
+            rank = len(whole.shape)
+            if not isinstance(axis, int) or not -rank <= axis < rank:
+                raise MappedAxisError(
+                    f"{where}: out_axes asks for axis {axis} of {_tree.leaf_names(result, 'the result')[i]}, which has "
+                    f"{rank} axes with the mapped one"
+                )
+            results.append(wrap(moveaxis(whole, 0, axis % rank)))
+        return _tree.unflatten(out_treedef, results)
+
+    return mapped
+
+
+def _is_axis(x: Any) -> bool:
+    return x is None or isinstance(x, int)
+
+
+def _in_axes(
+    f: Callable[..., Any], in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[int | None]:
+    """The mapped axis of every leaf, or None."""
+    where = f"vmap of {function_text(f)}"
+    axes: list[int | None] = []
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise MappedAxisError(
+            f"{where}: in_axes has {len(in_axes)} entries for {len(args)} positional arguments; give one entry each"
+        )
+    entries = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+    for entry, arg, name in zip(entries, args, signature_names(f, len(args)), strict=True):
+        try:
+            found = _tree.broadcast_prefix(entry, arg, is_leaf=_is_axis, what="in_axes")
+        except (ValueError, TypeError) as error:
+            raise MappedAxisError(f"{where}: argument {name}: {error}") from None
+        for axis in found:
+            if not _is_axis(axis) or isinstance(axis, bool):
+                raise MappedAxisError(f"{where}: in_axes of {name} holds {axis!r}; give integers or None")
+        axes.extend(found)
+    for key in sorted(kwargs):
+        axes.extend([0] * len(_tree.leaves(kwargs[key])))
+    return axes
+
+
+def batch_jaxpr(
+    jaxpr: Jaxpr, size: int, mapped: tuple[bool, ...]
+) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """The program over batches of the mapped inputs, and which of its results are mapped."""
+    key = ("vmap", size, mapped)
+    known = jaxpr.derived.get(key)
+    if known is not None:
+        return known  # type: ignore[no-any-return]
+    out_mapped: tuple[bool, ...] = ()
+
+    def run(*flat: Any) -> list[Any]:
+        nonlocal out_mapped
+        with BatchTrace(jaxpr.name, size) as trace:
+            inputs = [BatchTracer(trace, v) if m else v for v, m in zip(flat, mapped, strict=True)]
+            pairs = [trace.split(x) for x in eval_jaxpr(jaxpr, *inputs)]
+        out_mapped = tuple(m for _, m in pairs)
+        return [v for v, _ in pairs]
+
+    avals = [
+        Aval((size, *aval.shape), aval.dtype) if m else aval
+        for aval, m in zip(jaxpr.in_avals, mapped, strict=True)
+    ]
+    derived = record(run, avals, jaxpr.name, "vmap")
+    jaxpr.derived[key] = derived, out_mapped
+    return derived, out_mapped
