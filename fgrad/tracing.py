@@ -42,6 +42,12 @@ class Primitive:
     differentiable: ClassVar[bool] = True
     effectful: ClassVar[bool] = False
     creates: ClassVar[bool] = False
+    #: A NaN in an operand shows in the answer, unless its element is dropped: a check for NaN may wait.
+    keeps_nan: bool = False
+    #: Reverse mode asks it for its answer and a pullback with residuals of its own, through `pull`.
+    keeps_residuals: ClassVar[bool] = False
+    #: `vjp` looks at no argument that it neither reads nor gives a cotangent for.
+    ignores_unread: ClassVar[bool] = False
     #: The result shares memory with an operand.
     view: ClassVar[bool] = False
     #: The body that stands for the whole application, where there is one.
@@ -75,9 +81,9 @@ class Primitive:
         """The tangent of the answer."""
         raise errors.MissingRuleError(f"{self.name} has no jvp rule")
 
-    def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any] | None:
+    def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
         """The answer and a pullback, for primitives that keep residuals of their own."""
-        return None
+        raise errors.MissingRuleError(f"{self.name} has no residual form")
 
     def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
         """Whether `vjp` reads the answer, and which arguments; the others are given as avals."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from fgrad.array import snapshot
-from fgrad.compiler.emit import Emitter
+from fgrad.compiler.emit import STATEMENTS_PER_FUNCTION, Emitter
+from fgrad.compiler.guards import Guards, place_guards
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr
 from fgrad.ir.passes import cse, dce, inline_calls
@@ -28,18 +30,36 @@ class Executable:
         self.jaxpr = jaxpr
         self.simplified = checked(simplify(jaxpr))
         self.simplified.consts = tuple(map(snapshot, self.simplified.consts))
-        emitter = Emitter(jaxpr.name)
-        self.source = emitter.source(self.simplified)
+        # Split programs hand variables from function to function, and guard each product instead.
+        single = len(self.simplified.eqns) <= STATEMENTS_PER_FUNCTION
+        guards = place_guards(self.simplified) if single else None
+        self.source, self._fast = self._generate(guards)
+        self._guarded: Callable[..., Any] | None = None
+        #: The function to call on inside values.
+        self.run: Callable[..., list[Any]] = self._fast if guards is None else self._run_guardedly
+
+    def _generate(self, guards: Guards | None) -> tuple[str, Callable[..., Any]]:
+        emitter = Emitter(self.jaxpr.name, guards)
+        source = emitter.source(self.simplified)
         filename = f"<fgrad jit {emitter.name} {next(_numbers)}>"
         namespace = dict(emitter.constants)
-        exec(compile(self.source, filename, "exec"), namespace)
-        self.run = namespace[emitter.name]
+        exec(compile(source, filename, "exec"), namespace)
         # Debuggers and tracebacks show the generated lines as long as the executable lives.
-        linecache.cache[filename] = (len(self.source), None, self.source.splitlines(True), filename)
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         weakref.finalize(self, linecache.cache.pop, filename, None)
+        return source, namespace[emitter.name]
+
+    def _run_guardedly(self, *values: Any) -> list[Any]:
+        results = self._fast(*values)
+        if results is None:
+            # A zero cotangent met an infinite or NaN slope, or a NaN is real: guard each product.
+            if self._guarded is None:
+                _, self._guarded = self._generate(None)
+            results = self._guarded(*values)
+        return results  # type: ignore[no-any-return]
 
     def __call__(self, *values: Any) -> list[Any]:
-        return self.run(*values)  # type: ignore[no-any-return]
+        return self.run(*values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return compiled, (self.jaxpr,)

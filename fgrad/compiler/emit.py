@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from fgrad.avals import Aval
+from fgrad.compiler.guards import Guards
 from fgrad.compiler.runtime import alias, seal
 from fgrad.config import config
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, last_uses
-from fgrad.primitives.families import absorbing_product
+from fgrad.primitives.families import absorbing_product, has_nan
 from fgrad.source_info import source_text
 from fgrad.tracing import Primitive
 
 # CPython compiles very long functions in more than linear time.
-_STATEMENTS_PER_FUNCTION = 2000
+STATEMENTS_PER_FUNCTION = 2000
 # Below this many bytes, dropping a variable early is noise in the source.
 _WORTH_DROPPING = 1 << 16
 
@@ -27,13 +28,16 @@ _WORTH_DROPPING = 1 << 16
 class Emitter:
     """Writes the source of one program and collects the constants that it names."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, guards: Guards | None = None) -> None:
+        self.guards = guards
         self.name = re.sub(r"\W", "_", name) or "program"
         if not self.name.isidentifier() or keyword.iskeyword(self.name):
             self.name = "f_" + self.name
         self.constants: dict[str, Any] = {"np": np}
         self._by_key: dict[Any, str] = {}
         self._fresh = _identifiers()
+        #: The types of the operands of the equation being lowered.
+        self.operands: list[Aval] = []
         self._names: dict[Var, str] = {}
 
     # -- what lowering rules use --
@@ -65,6 +69,8 @@ class Emitter:
         return self.constant(value, "scalar")
 
     def absorbing_product(self, ct: str, slope: str) -> str:
+        if self.guards is not None:
+            return f"np.multiply({ct}, {slope})"
         return f"{self.constant(absorbing_product.impl, 'absorbing_product')}({ct}, {slope})"
 
     # -- names --
@@ -86,6 +92,7 @@ class Emitter:
 
     def statement(self, eqn: Eqn) -> str:
         names = [self.atom(a) for a in eqn.inputs]
+        self.operands = [a.aval for a in eqn.inputs]
         primitive = eqn.primitive
         if not config.enable_x64 or any(v.aval.weak for v in eqn.outputs):
             # Python scalars stay Python scalars, and 32-bit mode narrows: the implementation does both.
@@ -105,6 +112,8 @@ class Emitter:
         parameters = [self.var(v) for v in jaxpr.invars]
         results = self.results(jaxpr)
         blocks = self.blocks(jaxpr)
+        if self.guards is not None:
+            blocks[0][0].extend(self.look(v, "    ") for v in self.guards.at_end)
         if len(blocks) == 1:
             return self.function(self.name, parameters, blocks[0][0], results)
         # Each part takes the variables that are alive where it begins and hands on those that are
@@ -133,7 +142,7 @@ class Emitter:
     def blocks(self, jaxpr: Jaxpr) -> list[tuple[list[str], list[Var], list[Var]]]:
         """Statements by function, with the variables alive at its beginning and end."""
         constants = set(jaxpr.constvars)
-        step = _STATEMENTS_PER_FUNCTION
+        step = STATEMENTS_PER_FUNCTION
         dying = last_uses(jaxpr)
         kept = {a for a in jaxpr.outvars if type(a) is Var}
         chunks = []
@@ -141,7 +150,7 @@ class Emitter:
         for start in range(0, max(len(jaxpr.eqns), 1), step):
             eqns = jaxpr.eqns[start : start + step]
             live_in = list(alive)
-            lines = self.lines(eqns, dying[start : start + step])
+            lines = self.lines(eqns, dying[start : start + step], start)
             for eqn, gone in zip(eqns, dying[start : start + step], strict=True):
                 alive.update(dict.fromkeys(eqn.outputs))
                 for var in gone:
@@ -151,12 +160,18 @@ class Emitter:
             chunks.append((lines, live_in, live_out))
         return chunks
 
-    def lines(self, eqns: tuple[Eqn, ...], dying: list[tuple[Var, ...]]) -> list[str]:
+    def look(self, var: Var, indent: str) -> str:
+        """A statement that gives up when a variable holds a NaN: the guarded program takes over."""
+        return f"{indent}if {self.constant(has_nan, 'has_nan')}({self.var(var)}): return None"
+
+    def lines(self, eqns: tuple[Eqn, ...], dying: list[tuple[Var, ...]], start: int) -> list[str]:
         lines: list[str] = []
         place = None
         silent = False
         indent = "    "
-        for eqn, gone in zip(eqns, dying, strict=True):
+        for position, (eqn, gone) in enumerate(zip(eqns, dying, strict=True), start):
+            if self.guards is not None:
+                lines.extend(self.look(v, indent) for v in self.guards.before.get(position, ()))
             if eqn.silent != silent:
                 silent = eqn.silent
                 if silent:

@@ -23,6 +23,7 @@ from fgrad.primitives.families import (
     Convert,
     Elementwise,
     Linear,
+    NonDifferentiable,
     Partial,
     absorbing_product,
     add,
@@ -58,9 +59,12 @@ def _is_complex(x: Any) -> bool:
 
 # ---- arithmetic ------------------------------------------------------------------------------
 
-sub = elementwise("sub", np.subtract, [ONE, NEG_ONE])
+sub = elementwise("sub", np.subtract, [ONE, NEG_ONE], keeps_nan=True)
 div = elementwise(
-    "div", np.true_divide, [lambda z, x, y: reciprocal_of(y), lambda z, x, y: neg(div(z, y))]
+    "div",
+    np.true_divide,
+    [lambda z, x, y: reciprocal_of(y), lambda z, x, y: neg(div(z, y))],
+    keeps_nan=True,
 )
 square = elementwise("square", np.square, [lambda z, x: mul(2.0, x)])
 reciprocal = elementwise("reciprocal", np.reciprocal, [lambda z, x: neg(square(z))])
@@ -297,11 +301,13 @@ positive = elementwise("positive", np.positive, [ONE])
 
 
 def _tie_slopes(beats: Callable[[Any, Any], Any]) -> list[Callable[..., Any]]:
-    # Ties split evenly, so that the slopes add to one.
-    def slope(a: Any, b: Any) -> Any:
-        return select(equal(a, b), 0.5, select(beats(a, b), 1.0, 0.0))
+    # Ties split evenly, so that the slopes add to one. The constants are typed: two Python numbers would
+    # make a float64 array.
+    def slope(z: Any, a: Any, b: Any) -> Any:
+        number = aval_of(z).dtype.type
+        return select(equal(a, b), number(0.5), select(beats(a, b), number(1), number(0)))
 
-    return [lambda z, a, b: slope(a, b), lambda z, a, b: slope(b, a)]
+    return [lambda z, a, b: slope(z, a, b), lambda z, a, b: slope(z, b, a)]
 
 
 maximum = elementwise("maximum", np.maximum, _tie_slopes(lambda a, b: greater(a, b)))
@@ -317,6 +323,7 @@ class Select(Linear):
     """``a`` where the condition holds, else ``b``; linear in a and b.   a[*s] a[*s] bool[*s] -> a[*s]"""
 
     linear_operands = 2
+    keeps_nan = True
 
     def abstract_eval(self, a: Aval, b: Aval, condition: Aval) -> Aval:  # type: ignore[override]
         from_shapes = _select_shape(a, b, condition)
@@ -357,7 +364,10 @@ class Select(Linear):
         return self(*align_ranks(args, mapped)), True
 
     def lower(self, emit: Any, *names: str) -> str:
-        return f"{emit.constant(self.impl, 'select')}({', '.join(names)})"
+        a, b, condition = names
+        if not any(operand.shape for operand in emit.operands):
+            return f"{emit.constant(self.impl, 'select')}({a}, {b}, {condition})"
+        return f"np.where({condition}, {a}, {b})"
 
 
 def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
@@ -376,6 +386,28 @@ _select = Select()
 def select(condition: Any, a: Any, b: Any) -> Any:
     """``a`` where `condition` holds, else ``b``."""
     return _select(a, b, condition)
+
+
+@dataclass(frozen=True)
+class Round(NonDifferentiable):
+    """Round to a number of decimals, halves to even.   a[*s] -> a[*s]"""
+
+    decimals: int
+
+    def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
+        return x
+
+    def impl(self, x: Any) -> Any:  # type: ignore[override]
+        answer = np.round(x, self.decimals)
+        if aval_of(x).weak:
+            return type(x)(answer)
+        return answer.view() if answer is x and type(x) is np.ndarray else answer
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(args[0]), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return f"np.round({names[0]}, {self.decimals})"
 
 
 # ---- comparison, logic, bits --------------------------------------------------------------------

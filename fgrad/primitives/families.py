@@ -86,6 +86,7 @@ class Elementwise(_Declared, abstract=True):
     """
 
     rules = ("partials",)
+    ignores_unread = True
     partials: Sequence[Partial] = ()
     def compute(self, *values: Any) -> Any:
         raise MissingRuleError(f"{self.name} has no implementation")
@@ -159,7 +160,12 @@ class Elementwise(_Declared, abstract=True):
                 term = neg(ct)
             else:
                 term = absorbing_product(ct, partial(answer, *args))  # type: ignore[operator]
-            cotangents.append(match_aval(term, aval_of(args[position])))
+            primal = args[position]
+            if type(primal) is ndarray:
+                if type(term) is ndarray and term.shape == primal.shape and term.dtype == primal.dtype:
+                    cotangents.append(term)
+                    continue
+            cotangents.append(match_aval(term, aval_of(primal)))
         return cotangents
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
@@ -197,8 +203,10 @@ class Ufunc(Elementwise, abstract=True):
         source: str | None = None,
         arity: int | None = None,
         view: bool = False,
+        keeps_nan: bool = False,
     ) -> None:
         self._name = name
+        self.keeps_nan = keeps_nan
         self.view = view  # type: ignore[misc]
         self.function = function
         self.typed_like: Any = function if typed_like is None else typed_like
@@ -283,9 +291,10 @@ def elementwise(
     source: str | None = None,
     arity: int | None = None,
     view: bool = False,
+    keeps_nan: bool = False,
 ) -> Ufunc:
     """Declare an elementwise primitive; ``partials=None`` says that it has no derivative anywhere."""
-    return Ufunc(name, function, partials, typed_like, source, arity, view)
+    return Ufunc(name, function, partials, typed_like, source, arity, view, keeps_nan)
 
 
 # ---- linear and bilinear ---------------------------------------------------------------------
@@ -483,6 +492,7 @@ class Reshape(Linear):
 
     shape: Shape
     view = True
+    keeps_nan = True
 
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return x.with_shape(self.shape)
@@ -508,6 +518,7 @@ class BroadcastTo(Linear):
 
     shape: Shape
     view = True
+    keeps_nan = True
 
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         broadcast_shapes("broadcast_to", x.shape, self.shape)
@@ -541,6 +552,7 @@ class Sum(Linear):
     """Sum over axes; small integers are summed in 64 bits, as NumPy does.   a[*s] -> a[*s without axes]"""
 
     axes: tuple[int, ...]
+    keeps_nan = True
 
     @property
     def view(self) -> bool:  # type: ignore[override]
@@ -646,7 +658,10 @@ def match_aval(x: Any, aval: Aval) -> Any:
 
     Stretched axes are summed away, missing ones are added, the dtype and weakness are converted.
     """
-    if aval is WEAK_FLOAT and type(x) is float:
+    kind = type(x)
+    if kind is float and aval is WEAK_FLOAT:
+        return x
+    if kind is ndarray and x.shape == aval.shape and x.dtype == aval.dtype:
         return x
     own = aval_of(x)
     shape = own.shape
@@ -677,9 +692,9 @@ def _size(x: Any) -> int:
     return size
 
 
-add = Ufunc("add", np.add, (ONE, ONE))
-neg = Ufunc("neg", np.negative, (NEG_ONE,))
-mul = Ufunc("mul", np.multiply, (lambda z, x, y: y, lambda z, x, y: x))
+add = Ufunc("add", np.add, (ONE, ONE), keeps_nan=True)
+neg = Ufunc("neg", np.negative, (NEG_ONE,), keeps_nan=True)
+mul = Ufunc("mul", np.multiply, (lambda z, x, y: y, lambda z, x, y: x), keeps_nan=True)
 absorbing_product = AbsorbingProduct(
     "absorbing_product", np.multiply, (lambda z, ct, s: s, lambda z, ct, s: ct)
 )

@@ -35,6 +35,7 @@ class Transpose(Linear):
 
     permutation: tuple[int, ...]
     view = True
+    keeps_nan = True
 
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return Aval(tuple([x.shape[axis] for axis in self.permutation]), x.dtype, x.weak)
@@ -98,6 +99,7 @@ class Concatenate(Linear):
     """Join along an axis.   a[*s, n1, *t] a[*s, n2, *t] ... -> a[*s, n1+n2+..., *t]"""
 
     axis: int
+    keeps_nan = True
 
     def abstract_eval(self, *avals: Aval) -> Aval:
         first = avals[0].shape
@@ -145,6 +147,7 @@ class Pad(Linear):
     low: tuple[int, ...]
     high: tuple[int, ...]
     interior: tuple[int, ...]
+    keeps_nan = True
 
     def _spread_sizes(self, shape: Shape) -> list[int]:
         return [n + max(n - 1, 0) * gap for n, gap in zip(shape, self.interior, strict=True)]
@@ -196,6 +199,7 @@ class StaticIndex(Linear):
 
     index: tuple[Any, ...]
     view = True
+    keeps_nan = True
 
     def __hash__(self) -> int:
         # Slices have no hash before Python 3.12.
@@ -227,6 +231,7 @@ class Embed(Linear):
 
     index: tuple[Any, ...]
     shape: Shape
+    keeps_nan = True
 
     def __hash__(self) -> int:
         return hash((StaticIndex(self.index), self.shape))

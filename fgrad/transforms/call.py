@@ -21,6 +21,7 @@ class Call(Primitive):
 
     jaxpr: Jaxpr
     multiple_results = True
+    keeps_residuals = True
 
     @property
     def name(self) -> str:

@@ -85,22 +85,23 @@ class VJPTrace(Trace):
         if not primitive.differentiable:
             return primitive(*values)
         needs = tuple([parent >= 0 for parent in parents])
-        pulled = primitive.pull(needs, values)
-        if pulled is not None:
-            return self.tape_pullback(*pulled, parents, primitive.multiple_results)
+        if primitive.keeps_residuals:
+            answers, pullback = primitive.pull(needs, values)
+            return self.tape_pullback(answers, pullback, parents, primitive.multiple_results)
         answer = primitive(*values)
         aval = aval_of(answer)
-        if not is_inexact(aval.dtype):
+        if aval.dtype.kind not in "fc":
             return answer
         reads_answer, reads_args = primitive.reads(needs)
         avals = self.avals
-        kept = tuple(
-            [
-                v if read else avals[parent] if parent >= 0 else aval_of(v)
-                for v, read, parent in zip(values, reads_args, parents, strict=True)
-            ]
-        )
-        self.nodes.append((primitive, parents, needs, answer if reads_answer else aval, kept))
+        blind = primitive.ignores_unread
+        for i, parent in enumerate(parents):
+            if not reads_args[i]:
+                if parent >= 0:
+                    values[i] = avals[parent]
+                else:
+                    values[i] = None if blind else aval_of(values[i])
+        self.nodes.append((primitive, parents, needs, answer if reads_answer else aval, values))
         avals.append(aval)
         return VJPTracer(self, answer, len(avals) - 1)
 
@@ -149,7 +150,7 @@ class VJPTrace(Trace):
                 node[0].residuals = [safe(r) for r in node[0].residuals]
             else:
                 primitive, parents, needs, answer, args = node
-                self.nodes[i] = (primitive, parents, needs, safe(answer), tuple([safe(a) for a in args]))
+                self.nodes[i] = (primitive, parents, needs, safe(answer), [safe(a) for a in args])
 
     def walk(self, outputs: Sequence[int], cotangents: Sequence[Any], count: int) -> list[Any]:
         """Cotangents of the first `count` inputs, given those of outputs."""

@@ -1,0 +1,290 @@
+"""`dot_general`: the one contraction, to which every product of arrays lowers.
+
+Its transposes are two products again. The NumPy lowering permutes axes by views only: BLAS takes a
+transposed operand as it lies in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fgrad.avals import Aval, aval_of
+from fgrad.errors import DTypeError, ShapeError
+from fgrad.primitives.elementwise import convert, mul
+from fgrad.primitives.families import Bilinear, common_dtype, reshape
+from fgrad.primitives.shape import moveaxis, transpose
+
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class DotGeneral(Bilinear):
+    """Sum of products over paired axes.   a[*b, *m, *k] a[*b, *k, *n] -> a[*b, *m, *n]
+
+    ``contract`` pairs the axes summed over, ``batch`` those that run along in both; both index any axes of
+    the operands. The result has the batch axes, then the left's other axes, then the right's.
+    """
+
+    left_contract: Axes
+    right_contract: Axes
+    left_batch: Axes = ()
+    right_batch: Axes = ()
+
+    def _free(self, left_rank: int, right_rank: int) -> tuple[Axes, Axes]:
+        left_used = {*self.left_contract, *self.left_batch}
+        right_used = {*self.right_contract, *self.right_batch}
+        return (
+            tuple([a for a in range(left_rank) if a not in left_used]),
+            tuple([a for a in range(right_rank) if a not in right_used]),
+        )
+
+    def abstract_eval(self, left: Aval, right: Aval) -> Aval:  # type: ignore[override]
+        pairs = [
+            *zip(self.left_contract, self.right_contract, strict=True),
+            *zip(self.left_batch, self.right_batch, strict=True),
+        ]
+        for i, j in pairs:
+            if left.shape[i] != right.shape[j]:
+                raise ShapeError(
+                    f"dot_general: shapes {left.shape} and {right.shape} differ in paired axes: axis {i} of the first has "
+                    f"{left.shape[i]}, axis {j} of the second has {right.shape[j]}"
+                )
+        if left.dtype != right.dtype:
+            raise DTypeError(f"dot_general: dtypes {left.dtype} and {right.dtype} differ; convert one")
+        left_free, right_free = self._free(len(left.shape), len(right.shape))
+        shape = (
+            *[left.shape[a] for a in self.left_batch],
+            *[left.shape[a] for a in left_free],
+            *[right.shape[a] for a in right_free],
+        )
+        return Aval(shape, left.dtype)
+
+    def impl(self, left: Any, right: Any) -> Any:  # type: ignore[override]
+        left, right = np.asarray(left), np.asarray(right)
+        return contract(left, right, self.left_contract, self.right_contract, self.left_batch, self.right_batch)
+
+    def transpose_left(self, ct: Any, left: Aval, right: Any) -> Any:
+        # ct[batch, left free, right free] . right over its free axes -> [batch, left free, contracted]
+        left_free, right_free = self._free(len(left.shape), len(aval_of(right).shape))
+        batch, count = len(self.left_batch), len(left_free)
+        ct_right = tuple(range(batch + count, batch + count + len(right_free)))
+        product = DotGeneral(ct_right, right_free, tuple(range(batch)), self.right_batch)(ct, right)
+        # The contracted axes come in the order in which they lie in the right operand.
+        order = sorted(range(len(self.right_contract)), key=lambda i: self.right_contract[i])
+        axes = [*self.left_batch, *left_free, *[self.left_contract[i] for i in order]]
+        return transpose(product, _inverse(axes))
+
+    def transpose_right(self, ct: Any, left: Any, right: Aval) -> Any:
+        # left . ct over the left's free axes -> [batch, contracted, right free]
+        left_free, right_free = self._free(len(aval_of(left).shape), len(right.shape))
+        batch, count = len(self.right_batch), len(left_free)
+        ct_left = tuple(range(batch, batch + count))
+        product = DotGeneral(left_free, ct_left, self.left_batch, tuple(range(batch)))(left, ct)
+        order = sorted(range(len(self.left_contract)), key=lambda i: self.left_contract[i])
+        axes = [*self.right_batch, *[self.right_contract[i] for i in order], *right_free]
+        return transpose(product, _inverse(axes))
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        left, right = args
+        up_left = _shift if mapped[0] else _same
+        up_right = _shift if mapped[1] else _same
+        left_contract, right_contract = up_left(self.left_contract), up_right(self.right_contract)
+        left_batch, right_batch = up_left(self.left_batch), up_right(self.right_batch)
+        if mapped[0] and mapped[1]:
+            together = DotGeneral(left_contract, right_contract, (0, *left_batch), (0, *right_batch))
+            return together(left, right), True
+        answer = DotGeneral(left_contract, right_contract, left_batch, right_batch)(left, right)
+        # The mapped axis is a free axis of its operand: the first one, after the batch axes.
+        position = len(self.left_batch)
+        if mapped[1]:
+            left_free, _ = self._free(len(left.shape), len(right.shape) - 1)
+            position += len(left_free)
+        return moveaxis(answer, position, 0), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        left, right = names
+        if not self.left_batch and [len(a.shape) for a in emit.operands] == [2, 2]:
+            if len(self.left_contract) == 1:
+                first = left if self.left_contract == (1,) else f"{left}.T"
+                second = right if self.right_contract == (0,) else f"{right}.T"
+                return f"np.dot({first}, {second})"
+        axes = f"{self.left_contract}, {self.right_contract}, {self.left_batch}, {self.right_batch}"
+        return f"{emit.constant(contract, 'contract')}({left}, {right}, {axes})"
+
+
+def _shift(axes: Axes) -> Axes:
+    return tuple([axis + 1 for axis in axes])
+
+
+def _same(axes: Axes) -> Axes:
+    return axes
+
+
+def _inverse(axes: Sequence[int]) -> list[int]:
+    inverse = [0] * len(axes)
+    for position, axis in enumerate(axes):
+        inverse[axis] = position
+    return inverse
+
+
+def contract(
+    left: np.ndarray[Any, Any],
+    right: np.ndarray[Any, Any],
+    left_contract: Axes,
+    right_contract: Axes,
+    left_batch: Axes,
+    right_batch: Axes,
+) -> Any:
+    """`DotGeneral` on NumPy arrays: transposed views, grouped axes, one ``dot`` or ``matmul``."""
+    left_free = [a for a in range(left.ndim) if a not in left_contract and a not in left_batch]
+    right_free = [a for a in range(right.ndim) if a not in right_contract and a not in right_batch]
+    m = [left.shape[a] for a in left_free]
+    n = [right.shape[a] for a in right_free]
+    k = math.prod([left.shape[a] for a in left_contract])
+    batch = [left.shape[a] for a in left_batch]
+    # Contracted axes may be taken in any common order: the one in which they lie in the left operand
+    # lets the usual layouts be grouped without a copy.
+    order = sorted(range(len(left_contract)), key=lambda i: left_contract[i])
+    contracted_left = [left_contract[i] for i in order]
+    contracted_right = [right_contract[i] for i in order]
+    if not batch and not left_batch:
+        if not left_contract:
+            answer = np.multiply.outer(left, right)
+            return answer
+        first = _grouped(left, left_free, contracted_left, math.prod(m), k)
+        second = _grouped(right, contracted_right, right_free, k, math.prod(n))
+        if not m and not n:
+            return np.dot(first.reshape(k), second.reshape(k))
+        return np.dot(first, second).reshape((*m, *n))
+    if not left_contract:
+        one = left.transpose((*left_batch, *left_free)).reshape((*batch, *m, *(1,) * len(n)))
+        two = right.transpose((*right_batch, *right_free)).reshape((*batch, *(1,) * len(m), *n))
+        return np.multiply(one, two)
+    one = _stacked(left, left_batch, left_free, contracted_left, batch, math.prod(m), k)
+    two = _stacked(right, right_batch, contracted_right, right_free, batch, k, math.prod(n))
+    if not m and not n and left.dtype.kind != "c":
+        # vecdot conjugates its first operand, which only complex numbers notice.
+        return np.vecdot(one[..., 0, :], two[..., :, 0])
+    return np.matmul(one, two).reshape((*batch, *m, *n))
+
+
+def _grouped(x: np.ndarray[Any, Any], rows: Sequence[int], columns: Sequence[int], m: int, n: int) -> Any:
+    """A matrix view of `x`; axes that lie apart in memory are the one case that copies."""
+    return x.transpose((*rows, *columns)).reshape((m, n))
+
+
+def _stacked(
+    x: np.ndarray[Any, Any], batch: Sequence[int], rows: Sequence[int], columns: Sequence[int], sizes: list[int], m: int, n: int
+) -> Any:
+    return x.transpose((*batch, *rows, *columns)).reshape((*sizes, m, n))
+
+
+# ---- products in terms of dot_general ------------------------------------------------------------
+
+
+def promoted(name: str, *xs: Any) -> list[Any]:
+    """Operands of a product in their common dtype."""
+    avals = [aval_of(x) for x in xs]
+    dtype = common_dtype(avals)
+    return [convert(x, dtype) if aval.shape or not aval.weak else x for x, aval in zip(xs, avals, strict=True)]
+
+
+def dot_general(
+    left: Any, right: Any, left_contract: Axes, right_contract: Axes, left_batch: Axes = (), right_batch: Axes = ()
+) -> Any:
+    """Contract two values of any dtypes."""
+    left, right = promoted("dot_general", left, right)
+    return DotGeneral(left_contract, right_contract, left_batch, right_batch)(left, right)
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """``x @ y`` with NumPy's rules for vectors and for batches that broadcast."""
+    a, b = aval_of(x), aval_of(y)
+    if not a.shape or not b.shape:
+        raise ShapeError(
+            f"matmul: operands have shapes {a.shape} and {b.shape}, but a scalar has no product with @; use * instead"
+        )
+    inner = a.shape[-1], b.shape[-2] if len(b.shape) > 1 else b.shape[0]
+    if inner[0] != inner[1]:
+        raise ShapeError(
+            f"matmul: shapes {a.shape} and {b.shape} do not fit: the first has {inner[0]} columns, the second {inner[1]} "
+            "rows"
+        )
+    x, y = promoted("matmul", x, y)
+    if len(a.shape) == 1 and len(b.shape) == 1:
+        return DotGeneral((0,), (0,))(x, y)
+    if len(b.shape) <= 2:
+        return DotGeneral((len(a.shape) - 1,), (max(len(b.shape) - 2, 0),))(x, y)
+    if len(a.shape) == 1:
+        product = DotGeneral((0,), (len(b.shape) - 2,))(x, y)
+        return product
+    batch_x, batch_y = a.shape[:-2], b.shape[:-2]
+    try:
+        np.broadcast_shapes(batch_x, batch_y)
+    except ValueError:
+        raise ShapeError(
+            f"matmul: shapes {a.shape} and {b.shape} do not fit: their leading axes {batch_x} and {batch_y} cannot be "
+            "broadcast together"
+        ) from None
+    return _batched_matmul(x, y, batch_x, batch_y)
+
+
+def _batched_matmul(x: Any, y: Any, batch_x: Axes, batch_y: Axes) -> Any:
+    """Pair the leading axes that both have; those that one lacks, or has with size one, are free axes."""
+    rank = max(len(batch_x), len(batch_y))
+    full_x = (1,) * (rank - len(batch_x)) + batch_x
+    full_y = (1,) * (rank - len(batch_y)) + batch_y
+    keep_x = [i for i in range(rank) if full_x[i] != 1 or full_y[i] == 1]
+    keep_y = [i for i in range(rank) if full_y[i] != 1]
+    shape_x, shape_y = aval_of(x).shape, aval_of(y).shape
+    x = reshape(x, (*[full_x[i] for i in keep_x], *shape_x[-2:]))
+    y = reshape(y, (*[full_y[i] for i in keep_y], *shape_y[-2:]))
+    shared = [i for i in keep_x if i in keep_y]
+    left_batch = tuple([keep_x.index(i) for i in shared])
+    right_batch = tuple([keep_y.index(i) for i in shared])
+    product = DotGeneral((len(keep_x) + 1,), (len(keep_y),), left_batch, right_batch)(x, y)
+    only_x = [i for i in keep_x if i not in shared]
+    only_y = [i for i in keep_y if i not in shared]
+    # The result lies as shared, only_x, rows, only_y, columns.
+    now: list[Any] = [*shared, *only_x, "rows", *only_y, "columns"]
+    wanted: list[Any] = [*range(rank), "rows", "columns"]
+    return transpose(product, [now.index(axis) for axis in wanted])
+
+
+def dot(x: Any, y: Any) -> Any:
+    """NumPy's ``dot``: scalars multiply, otherwise the last axis of x meets the second to last of y."""
+    a, b = aval_of(x), aval_of(y)
+    if not a.shape or not b.shape:
+        return mul(x, y)
+    axis = max(len(b.shape) - 2, 0)
+    if a.shape[-1] != b.shape[axis]:
+        raise ShapeError(
+            f"dot: shapes {a.shape} and {b.shape} do not fit: the last axis of the first has {a.shape[-1]}, axis {axis} of the "
+            f"second has {b.shape[axis]}"
+        )
+    return dot_general(x, y, (len(a.shape) - 1,), (axis,))
+
+
+def tensordot(x: Any, y: Any, left: Axes, right: Axes) -> Any:
+    """Contract the listed axes pairwise."""
+    a, b = aval_of(x), aval_of(y)
+    for i, j in zip(left, right, strict=True):
+        if a.shape[i] != b.shape[j]:
+            raise ShapeError(
+                f"tensordot: shapes {a.shape} and {b.shape} do not fit: axis {i} of the first has {a.shape[i]}, axis {j} of the "
+                f"second has {b.shape[j]}"
+            )
+    if not a.shape or not b.shape:
+        return mul(x, y)
+    return dot_general(x, y, left, right)
+
+
+def outer(x: Any, y: Any) -> Any:
+    """All products of an entry of x with one of y, both flattened."""
+    a, b = aval_of(x), aval_of(y)
+    return mul(reshape(x, (a.size, 1)), reshape(y, (1, b.size)))
