@@ -65,9 +65,12 @@ class Config:
     True
     """
 
-    # Plain attributes rather than look-ups: these two are read on every operation.
+    # Plain attributes rather than look-ups: these are read on every operation.
     enable_x64: bool
     check_jaxprs: bool
+    debug_nans: bool
+    #: Whether any check of every result is on.
+    checks_results: bool
 
     def __init__(self) -> None:
         values: dict[str, Any] = dict(_DEFAULTS) | dict.fromkeys(_INERT)
@@ -77,6 +80,10 @@ class Config:
                 is_flag = isinstance(default, bool)
                 values[name] = text.lower() in ("1", "true", "on", "yes") if is_flag else text
         self.__dict__.update(values)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self.__dict__["checks_results"] = self.check_jaxprs or self.debug_nans
 
     def __getattr__(self, name: str) -> Any:
         # Reached only for names that are not plain attributes: prefixed or unknown ones.
@@ -111,6 +118,7 @@ class Config:
         if short in _CHOICES and value not in _CHOICES[short]:
             raise ConfigError(f"flag {name!r} takes one of {_CHOICES[short]}, got {value!r}")
         self.__dict__[short] = bool(value) if isinstance(default, bool) else value
+        self._refresh()
 
     def key(self) -> tuple[Any, ...]:
         """The flags that change what a trace looks like: part of every trace's cache key."""

@@ -129,3 +129,7 @@ class ConfigError(FgradError, AttributeError, ValueError):
 
 class StaleConstantError(FgradError, RuntimeError):
     """An array that a compiled function captured was changed afterwards."""
+
+
+class NanError(FgradError, FloatingPointError):
+    """A NaN was made while the flag ``fgrad_debug_nans`` is on."""

@@ -208,14 +208,24 @@ def bind(primitive: Primitive, args: Sequence[Any]) -> Any:
             for value in answer:
                 if type(value) is ndarray:
                     value.setflags(write=False)
-        if config.check_jaxprs:
-            check_result(primitive, primitive.abstract_eval(*map(aval_of, args)), answer)
+        if config.checks_results:
+            check_eager(primitive, args, answer)
         return answer
     body = _open_body.get()
     if body is not None and body.level > level:
         # Work on outer tracers belongs to the open body: outside, a branch not taken would run.
         trace = body
     return trace.process(primitive, args)
+
+
+def check_eager(primitive: Primitive, args: Sequence[Any], answer: Any) -> None:
+    """The checks that the configuration asks for after every application to known values."""
+    if config.check_jaxprs:
+        check_result(primitive, primitive.abstract_eval(*map(aval_of, args)), answer)
+    if config.debug_nans:
+        for value in answer if primitive.multiple_results else (answer,):
+            if aval_of(value).dtype.kind in "fc" and np.isnan(value).any():
+                raise errors.NanError(f"{primitive.name} made a NaN at {here()}")
 
 
 # ---- recording into jaxprs -------------------------------------------------------------------

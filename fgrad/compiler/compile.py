@@ -12,9 +12,9 @@ import numpy as np
 
 from fgrad.array import snapshot
 from fgrad.compiler.emit import STATEMENTS_PER_FUNCTION, Emitter
-from fgrad.compiler.guards import Guards, place_guards
+from fgrad.compiler.guards import place_guards
 from fgrad.ir.check import checked
-from fgrad.ir.jaxpr import Jaxpr
+from fgrad.ir.jaxpr import Jaxpr, Var
 from fgrad.ir.passes import cse, dce, inline_calls
 
 _numbers = itertools.count()
@@ -38,7 +38,7 @@ class Executable:
         #: The function to call on inside values.
         self.run: Callable[..., list[Any]] = self._fast if guards is None else self._run_guardedly
 
-    def _generate(self, guards: Guards | None) -> tuple[str, Callable[..., Any]]:
+    def _generate(self, guards: frozenset[Var] | None) -> tuple[str, Callable[..., Any]]:
         emitter = Emitter(self.jaxpr.name, guards)
         source = emitter.source(self.simplified)
         filename = f"<fgrad jit {emitter.name} {next(_numbers)}>"

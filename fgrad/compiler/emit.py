@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from fgrad.avals import Aval
-from fgrad.compiler.guards import Guards
 from fgrad.compiler.runtime import alias, seal
 from fgrad.config import config
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, last_uses
@@ -28,7 +27,7 @@ _WORTH_DROPPING = 1 << 16
 class Emitter:
     """Writes the source of one program and collects the constants that it names."""
 
-    def __init__(self, name: str, guards: Guards | None = None) -> None:
+    def __init__(self, name: str, guards: frozenset[Var] | None = None) -> None:
         self.guards = guards
         self.name = re.sub(r"\W", "_", name) or "program"
         if not self.name.isidentifier() or keyword.iskeyword(self.name):
@@ -112,8 +111,6 @@ class Emitter:
         parameters = [self.var(v) for v in jaxpr.invars]
         results = self.results(jaxpr)
         blocks = self.blocks(jaxpr)
-        if self.guards is not None:
-            blocks[0][0].extend(self.look(v, "    ") for v in self.guards.at_end)
         if len(blocks) == 1:
             return self.function(self.name, parameters, blocks[0][0], results)
         # Each part takes the variables that are alive where it begins and hands on those that are
@@ -150,7 +147,7 @@ class Emitter:
         for start in range(0, max(len(jaxpr.eqns), 1), step):
             eqns = jaxpr.eqns[start : start + step]
             live_in = list(alive)
-            lines = self.lines(eqns, dying[start : start + step], start)
+            lines = self.lines(eqns, dying[start : start + step])
             for eqn, gone in zip(eqns, dying[start : start + step], strict=True):
                 alive.update(dict.fromkeys(eqn.outputs))
                 for var in gone:
@@ -164,14 +161,12 @@ class Emitter:
         """A statement that gives up when a variable holds a NaN: the guarded program takes over."""
         return f"{indent}if {self.constant(has_nan, 'has_nan')}({self.var(var)}): return None"
 
-    def lines(self, eqns: tuple[Eqn, ...], dying: list[tuple[Var, ...]], start: int) -> list[str]:
+    def lines(self, eqns: tuple[Eqn, ...], dying: list[tuple[Var, ...]]) -> list[str]:
         lines: list[str] = []
         place = None
         silent = False
         indent = "    "
-        for position, (eqn, gone) in enumerate(zip(eqns, dying, strict=True), start):
-            if self.guards is not None:
-                lines.extend(self.look(v, indent) for v in self.guards.before.get(position, ()))
+        for eqn, gone in zip(eqns, dying, strict=True):
             if eqn.silent != silent:
                 silent = eqn.silent
                 if silent:
@@ -182,6 +177,8 @@ class Emitter:
                 place = here
                 lines.append(f"{indent}# {place}")
             lines.append(indent + self.statement(eqn))
+            if self.guards is not None:
+                lines.extend(self.look(v, indent) for v in eqn.outputs if v in self.guards)
             large = [v for v in gone if v in self._names and _bytes(v.aval) >= _WORTH_DROPPING]
             droppable = [self._names[v] for v in large if self._names[v] not in self.constants]
             if droppable:
@@ -202,7 +199,7 @@ class Emitter:
         seen: set[Any] = set()
         for atom in jaxpr.outvars:
             text = self.atom(atom)
-            if type(atom) is Var and atom.aval.shape:
+            if type(atom) is Var and not atom.aval.weak:
                 if roots.get(atom, atom) in foreign or atom in seen:
                     text = f"{self.constant(alias, 'alias')}({text})"
                 elif atom in views:

@@ -142,7 +142,7 @@ class IntegerPower(Elementwise):
         (x,) = names
         simple = {2: f"np.square({x})", 1: f"np.positive({x})", -1: f"np.reciprocal({x})"}
         simple |= {3: f"np.multiply(np.square({x}), {x})", 4: f"np.square(np.square({x}))"}
-        return simple.get(self.n) or f"{emit.constant(self.compute, f'power_{self.n}')}({x})".replace("-", "m")
+        return simple.get(self.n) or f"{emit.constant(self.compute, f'power_{self.n}')}({x})"
 
 
 # ---- exponentials and logarithms --------------------------------------------------------------

@@ -26,8 +26,9 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import WEAK_FLOAT, Aval, Shape, aval_of, broadcast_shapes
 from fgrad.config import config
-from fgrad.errors import DTypeError, MissingRuleError
+from fgrad.errors import DTypeError, MissingRuleError, NanError
 from fgrad.ir.passes import used_inputs
+from fgrad.source_info import here
 from fgrad.tracing import Primitive, Tracer, derivative_rules, record
 
 ndarray = np.ndarray
@@ -431,7 +432,12 @@ class AbsorbingProduct(Ufunc):
         answer = np.multiply(ct, slope)
         if _unguarded.get() or not has_nan(answer):
             return answer
-        return np.where(np.equal(ct, 0), np.zeros((), answer.dtype), answer)[()]
+        absorbed = np.equal(ct, 0)
+        if config.debug_nans and np.any(absorbed & np.isnan(answer)):
+            raise NanError(
+                f"a derivative of zero met an infinite or NaN slope at {here()}; the product counts as 0"
+            )
+        return np.where(absorbed, np.zeros((), answer.dtype), answer)[()]
 
     def impl(self, *values: Any) -> Any:
         ct, slope = values

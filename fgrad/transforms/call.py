@@ -8,7 +8,9 @@ from typing import Any
 
 from fgrad.avals import Aval
 from fgrad.compiler import compiled
-from fgrad.ir.jaxpr import Jaxpr
+from fgrad.compiler.runtime import alias
+from fgrad.config import config
+from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.tracing import Primitive
 from fgrad.transforms.jvp import jvp_jaxpr
 from fgrad.transforms.vjp import reverse_jaxpr, scatter_found
@@ -43,6 +45,9 @@ class Call(Primitive):
         return self.jaxpr.out_avals
 
     def impl(self, *values: Any) -> Sequence[Any]:
+        if config.debug_nans:
+            # Equation by equation, so that the one that makes a NaN is named.
+            return [alias(v) for v in eval_jaxpr(self.jaxpr, *values)]
         return compiled(self.jaxpr)(*values)
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

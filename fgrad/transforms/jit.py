@@ -17,6 +17,7 @@ from fgrad.array import Array, plain, snapshot, value, wrap
 from fgrad.avals import Aval, ShapeDtypeStruct, aval_of
 from fgrad.compiler import compiled
 from fgrad.config import config, jit_is_disabled
+from fgrad.dtypes import SUPPORTED, python_type
 from fgrad.errors import ArgumentError, StaleConstantError
 from fgrad.ir.jaxpr import Jaxpr
 from fgrad.source_info import filter_traceback, function_name, function_text
@@ -30,8 +31,9 @@ from fgrad.transforms._arguments import (
 )
 from fgrad.transforms.call import Call
 from fgrad.transforms.make_jaxpr import struct, trace_to_jaxpr
-from fgrad.transforms.static import infer_static, split_static
+from fgrad.transforms.static import Static, infer_static, split_static
 
+ndarray = np.ndarray
 _PYTHON = frozenset((float, int, bool, complex))
 _LARGE_CONSTANT = 1 << 20
 
@@ -47,14 +49,27 @@ class CacheInfo(NamedTuple):
 class _Entry:
     """One signature of a jitted function: its program and the structure of its result."""
 
-    __slots__ = ("call", "captured_arrays", "executable", "jaxpr", "out_treedef")
+    __slots__ = ("call", "captured_arrays", "jaxpr", "out_treedef", "run", "single")
 
     def __init__(self, jaxpr: Jaxpr, out_treedef: Any) -> None:
         self.jaxpr = jaxpr
         self.out_treedef = out_treedef
+        self.single = out_treedef.is_leaf()
         self.call = Call(jaxpr)
-        self.executable: Any = None
+        self.run: Callable[..., list[Any]] | None = None
         self.captured_arrays: list[tuple[np.ndarray[Any, Any], int]] = []
+
+
+class _Table:
+    """The signatures of a jitted function for one structure of its arguments."""
+
+    __slots__ = ("entries", "has_order", "treedef")
+
+    def __init__(self, treedef: Any) -> None:
+        self.treedef = treedef
+        # Only dicts and registered nodes have anything beyond what equal structures share.
+        self.has_order = bool(_tree.order_key(treedef))
+        self.entries: dict[Any, _Entry] = {}
 
 
 class JitFunction:
@@ -67,7 +82,8 @@ class JitFunction:
         self._fun = fun
         self._numbers, self._names = infer_static(fun, static_argnums, static_argnames, "jit")
         self._options = (static_argnums, static_argnames, inline)
-        self._cache: dict[Any, _Entry] = {}
+        self._positional_tables: dict[Any, _Table] = {}
+        self._keyword_tables: dict[Any, _Table] = {}
         self._hits = 0
         self._reasons: list[str] = []
 
@@ -95,13 +111,21 @@ class JitFunction:
         return _remake, (self._fun, *self._options)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        static: Static | None = None
+        static_key: Any = ()
         if self._numbers or self._names:
-            dynamic, static = split_static(self._fun, "jit", args, kwargs, self._numbers, self._names)
+            (args, kwargs), static = split_static(
+                self._fun, "jit", args, kwargs, self._numbers, self._names
+            )
             static_key = static.key(self._fun, "jit")
-        else:
-            dynamic, static, static_key = (args, kwargs), None, ()
-        leaves, treedef = _tree.flatten(dynamic)
+        leaves, treedef = _tree.flatten((args, kwargs) if kwargs else args)
+        # Structures of both forms of call are kept apart: they may be equal.
+        tables = self._keyword_tables if kwargs else self._positional_tables
+        table = tables.get(treedef)
+        if table is None:
+            table = tables[treedef] = _Table(treedef)
         traced = False
+        unusual = not config.enable_x64
         values: list[Any] = []
         kinds: list[Any] = []
         for leaf in leaves:
@@ -109,58 +133,66 @@ class JitFunction:
             if kind is Array:
                 leaf = plain(leaf)
                 kind = type(leaf)
-            if kind is np.ndarray and config.enable_x64:
+            if kind is ndarray:
+                dtype = leaf.dtype
                 values.append(leaf)
-                kinds.append((leaf.shape, leaf.dtype))
+                kinds.append(leaf.shape)
+                kinds.append(dtype)
+                unusual = unusual or dtype not in SUPPORTED
             elif kind in _PYTHON:
                 values.append(leaf)
                 kinds.append(kind)
             else:
                 traced = traced or isinstance(leaf, Tracer)
+                unusual = True
                 values.append(leaf)
-                kinds.append(None)
-        if None in kinds or not config.enable_x64:
-            values = leaf_values(values, "jit", self._fun, *dynamic)
-            kinds = [_kind_of(v) for v in values]
-        key = (treedef, _tree.order_key(treedef), tuple(kinds), static_key, config.enable_x64)
-        entry = self._cache.get(key)
+        if unusual:
+            values = leaf_values(values, "jit", self._fun, args, kwargs)
+            kinds = [part for v in values for part in _kinds_of(aval_of(v))]
+        order = _tree.order_key(treedef) if table.has_order else ()
+        key = (tuple(kinds), order, static_key, config.enable_x64)
+        entry = table.entries.get(key)
         captured: list[Any] = []
         if entry is None:
-            entry, captured = self._trace(dynamic, static, treedef, values)
-            if captured:
-                values = [*captured, *values]
-            else:
-                self._note_miss(key, dynamic)
-                self._cache[key] = entry
+            entry, captured = self._trace(args, kwargs, static, treedef, values)
+            if not captured:
+                self._note_miss(treedef, key, args, kwargs)
+                table.entries[key] = entry
         else:
             self._hits += 1
             if entry.captured_arrays:
                 _check_stale(entry.captured_arrays, self._fun)
-        if traced or captured:
-            outs = entry.call(*values)
+        if traced or captured or config.debug_nans:
+            outs = entry.call(*captured, *values)
         else:
-            if entry.executable is None:
-                entry.executable = compiled(entry.jaxpr)
-            outs = entry.executable.run(*values)
+            run = entry.run
+            if run is None:
+                run = entry.run = compiled(entry.jaxpr).run
+            outs = run(*values)
             for out in outs:
-                if type(out) is np.ndarray:
+                if type(out) is ndarray:
                     out.setflags(write=False)
+        if entry.single:
+            return wrap(outs[0])
         return _tree.unflatten(entry.out_treedef, [wrap(out) for out in outs])
 
-    def _trace(self, dynamic: Any, static: Any, treedef: Any, values: Sequence[Any]) -> tuple[_Entry, list[Any]]:
+    def _trace(
+        self, args: Any, kwargs: Any, static: Static | None, treedef: Any, values: Sequence[Any]
+    ) -> tuple[_Entry, list[Any]]:
         fun = self._fun
         out_treedef: Any = None
 
         def flat_fun(*xs: Any) -> list[Any]:
             nonlocal out_treedef
-            inner_args, inner_kwargs = _tree.unflatten(treedef, list(xs))
+            tree = _tree.unflatten(treedef, list(xs))
+            inner_args, inner_kwargs = tree if kwargs else (tree, {})
             if static is not None:
                 inner_args, inner_kwargs = static.join((inner_args, inner_kwargs))
             result = fun(*inner_args, **inner_kwargs)
             out_leaves, out_treedef = _tree.flatten(result)
             return output_values(out_leaves, "jit", fun, result)
 
-        names = argument_leaf_names(fun, *dynamic)
+        names = argument_leaf_names(fun, args, kwargs)
         jaxpr = record(flat_fun, [aval_of(v) for v in values], function_name(fun), "jit", names)
         closed, captured = hoist_constants(jaxpr)
         entry = _Entry(closed, out_treedef)
@@ -172,16 +204,22 @@ class JitFunction:
         closed.consts = tuple(map(snapshot, closed.consts))
         return entry, captured
 
-    def _note_miss(self, key: Any, dynamic: Any) -> None:
-        names = argument_leaf_names(self._fun, *dynamic)
-        reason = explain_miss(key, list(self._cache), names)
+    def _note_miss(self, treedef: Any, key: Any, args: Any, kwargs: Any) -> None:
+        names = argument_leaf_names(self._fun, args, kwargs)
+        earlier = [
+            (table.treedef, *known)
+            for tables in (self._positional_tables, self._keyword_tables)
+            for table in tables.values()
+            for known in table.entries
+        ]
+        reason = explain_miss((treedef, *key), earlier, names)
         self._reasons.append(reason)
         if config.explain_cache_misses:
             warnings.warn(f"jit of {function_text(self._fun)} compiles: {reason}", stacklevel=4)
 
     def cache_info(self) -> CacheInfo:
         """Hits, misses and the number of compiled signatures."""
-        return CacheInfo(self._hits, len(self._reasons), len(self._cache))
+        return CacheInfo(self._hits, len(self._reasons), self._cache_size())
 
     def explain_misses(self) -> list[str]:
         """Why each compilation happened, in order."""
@@ -189,10 +227,12 @@ class JitFunction:
 
     def clear_cache(self) -> None:
         """Forget all compiled signatures."""
-        self._cache.clear()
+        self._positional_tables.clear()
+        self._keyword_tables.clear()
 
     def _cache_size(self) -> int:
-        return len(self._cache)
+        tables = [*self._positional_tables.values(), *self._keyword_tables.values()]
+        return sum(len(table.entries) for table in tables)
 
     @boundary
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -231,17 +271,8 @@ def _remake(fun: Any, static_argnums: Any, static_argnames: Any, inline: bool) -
     return JitFunction(fun, static_argnums, static_argnames, inline)
 
 
-def _kind_of(v: Any) -> Any:
-    if type(v) in _PYTHON:
-        return type(v)
-    aval = aval_of(v)
-    return _kind_of_aval(aval)
-
-
-def _kind_of_aval(aval: Aval) -> Any:
-    if aval.weak:
-        return {"b": bool, "i": int, "f": float, "c": complex}[aval.dtype.kind]
-    return aval.shape, aval.dtype
+def _kinds_of(aval: Aval) -> tuple[Any, ...]:
+    return (python_type(aval.dtype),) if aval.weak else (aval.shape, aval.dtype)
 
 
 class Lowered:
@@ -335,7 +366,7 @@ def explain_miss(key: Any, earlier: Sequence[Any], names: Sequence[str]) -> str:
     """Why a signature was not found among those seen before."""
     if not earlier:
         return "it was never called before"
-    treedef, order, kinds, static, x64 = key
+    treedef, kinds, order, static, x64 = key
     closest = min(earlier, key=lambda k: _distance(k, key))
     if closest[0] != treedef:
         return f"the arguments have a new structure, {treedef} instead of {closest[0]}"
@@ -344,24 +375,26 @@ def explain_miss(key: Any, earlier: Sequence[Any], names: Sequence[str]) -> str:
     if closest[4] != x64:
         return "the flag enable_x64 has changed"
     changes = [
-        f"{name} is {_kind_text(new)} instead of {_kind_text(old)}"
-        for name, new, old in zip(names, kinds, closest[2], strict=False)
+        f"{name} is {new} instead of {old}"
+        for name, new, old in zip(names, _kind_texts(kinds), _kind_texts(closest[1]), strict=False)
         if new != old
     ]
     if changes:
         return "; ".join(changes)
-    return "a dict has its keys in another order"
+    return "a dict has its keys in another order, or equal metadata of a tree node has another type"
 
 
 def _distance(one: Any, other: Any) -> tuple[int, int, int]:
-    differing = sum(a != b for a, b in zip(one[2], other[2], strict=False))
+    differing = sum(a != b for a, b in zip(one[1], other[1], strict=False))
     return one[0] != other[0], one[3] != other[3], differing
 
 
-def _kind_text(kind: Any) -> str:
-    if isinstance(kind, type):
-        return f"a Python {kind.__name__}"
-    return str(Aval(*kind))
+def _kind_texts(kinds: Sequence[Any]) -> list[str]:
+    texts = []
+    parts = iter(kinds)
+    for part in parts:
+        texts.append(f"a Python {part.__name__}" if isinstance(part, type) else str(Aval(part, next(parts))))
+    return texts
 
 
 def _static_text(static: Any) -> str:

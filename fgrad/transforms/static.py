@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fgrad import _tree
 from fgrad.errors import ArgnumsError, StaticArgumentError
 from fgrad.source_info import function_text
 
@@ -43,14 +44,7 @@ class Static:
                     f"{transform} of {function_text(f)}: static {name} is {_short(given)} of type {type(given).__name__}, which "
                     "cannot be hashed; pass a tuple instead of a list, or make it a traced argument"
                 ) from None
-        return tuple((place, type_key(given), given) for place, given in items)
-
-
-def type_key(given: Any) -> Any:
-    """The types inside a static value, since equal values of unlike types trace differently."""
-    if isinstance(given, tuple):
-        return (type(given), *map(type_key, given))
-    return type(given)
+        return tuple((place, _tree.static_key(given), given) for place, given in items)
 
 
 def _short(x: Any) -> str:
