@@ -1,8 +1,8 @@
 """Functions on pytrees: nested tuples, lists, dicts, named tuples, None and registered classes.
 
-The names and semantics are those of `jax.tree`. Two things go further: a dict is rebuilt in the
+The names and semantics are those of `jax.tree`, on the trees of optree. A dict is rebuilt in the
 order in which its caller wrote it (its leaves come in the sorted order of its keys, as in JAX), and
-the keys of a dict need not compare with each other.
+the keys of a dict need not compare with each other. `fgrad.tree_util` lists the other differences.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fgrad import _tree
 from fgrad._tree import IsLeaf, KeyPath, Leaf, PyTree, PyTreeDef
-from fgrad.errors import TreeTypeError
+from fgrad.errors import TreeStructureError, TreeTypeError
 
 __all__ = [
     "all",
@@ -64,9 +64,8 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
 
     Raises
     ------
-    TreeStructureError
-        If the tree contains itself or is nested beyond the recursion limit, if ``is_leaf`` returns
-        something else than True or False, or if a registered class is flattened wrongly.
+    RecursionError
+        If the tree contains itself or has more than 1000 levels.
 
     Examples
     --------
@@ -75,9 +74,9 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
     >>> leaves
     [1, 2, 3, 4, 5]
     >>> treedef
-    PyTreeDef([*, (*, *), {'a': *, 'b': *}, None])
+    PyTreeSpec([*, (*, *), {'a': *, 'b': *}, None])
     >>> tree.flatten([1, None, (2,)], is_leaf=lambda x: x is None or isinstance(x, tuple))
-    ([1, None, (2,)], PyTreeDef([*, *, *]))
+    ([1, None, (2,)], PyTreeSpec([*, *, *]))
     """
     return _tree.flatten(tree, is_leaf)
 
@@ -112,6 +111,15 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> PyTree:
     >>> tree.unflatten(treedef, [10 * leaf for leaf in leaves])
     {'w': 10, 'b': (20, 30)}
     """
+    if not isinstance(treedef, PyTreeDef):
+        raise TreeTypeError(f"unflatten: expected a PyTreeDef, got {treedef!r}")
+    if not isinstance(leaves, Iterable):
+        raise TreeTypeError(f"unflatten: the leaves must be an iterable, got {leaves!r}")
+    leaves = list(leaves)
+    if len(leaves) != treedef.num_leaves:
+        raise TreeStructureError(
+            f"unflatten: expected {treedef.num_leaves} leaves, got {len(leaves)}, for {treedef}"
+        )
     return _tree.unflatten(treedef, leaves)
 
 
@@ -148,7 +156,7 @@ def structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
     --------
     >>> from fgrad import tree
     >>> tree.structure([1, (2, 3), {"b": 5, "a": 4}, None])
-    PyTreeDef([*, (*, *), {'a': *, 'b': *}, None])
+    PyTreeSpec([*, (*, *), {'a': *, 'b': *}, None])
     """
     return _tree.structure(tree, is_leaf)
 
@@ -223,9 +231,7 @@ def reduce(
     if not isinstance(initializer, _Unspecified):
         return functools.reduce(function, values, initializer)
     if not values:
-        raise TreeTypeError(
-            "tree.reduce: the tree has no leaves, and no initializer was given"
-        )
+        raise TreeTypeError("tree.reduce: the tree has no leaves, and no initializer was given")
     return functools.reduce(function, values)
 
 
@@ -331,7 +337,7 @@ def transpose(
     """
     values, treedef = _tree.flatten(pytree_to_transpose)
     if inner_treedef is None:
-        subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
+        subtrees = _tree.flatten_up_to(outer_treedef, pytree_to_transpose, "tree.transpose")
         if not subtrees:
             raise TreeTypeError(
                 "tree.transpose: the outer structure has no leaves, so that inner_treedef must be "
@@ -372,11 +378,8 @@ def broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | None = N
     >>> tree.broadcast((1, 2), (0, {"a": 0, "b": (0, None)}))
     (1, {'a': 2, 'b': (2, None)})
     """
-    treedef = _tree.structure(full_tree)
-    entries = _tree.broadcast_prefix(
-        prefix_tree, treedef, is_leaf, "the prefix", full_name="the full tree"
-    )
-    return treedef.unflatten(entries)
+    entries = _tree.broadcast_prefix(prefix_tree, full_tree, is_leaf, "prefix_tree")
+    return _tree.unflatten(_tree.structure(full_tree), entries)
 
 
 def flatten_with_path(
@@ -490,7 +493,7 @@ else:
         ...     w: float
         ...     activation: str = tree.static(default="tanh")
         >>> tree.flatten(Layer(1.0))
-        ([1.0], PyTreeDef(CustomNode(Layer[('tanh',)], [*])))
+        ([1.0], PyTreeSpec(CustomTreeNode(Layer[('tanh',)], [*]), namespace='fgrad'))
         """
         metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
         return dataclasses.field(metadata=metadata, **kwargs)

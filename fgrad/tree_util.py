@@ -1,15 +1,26 @@
 """Pytrees under the names of `jax.tree_util`: `fgrad.tree`, keys of paths, registration of classes.
 
 Registering a class makes its instances containers for every transform. Subclasses are not
-registered with it.
+registered with it. Registrations go to the namespace ``"fgrad"`` of optree, whose structures
+``PyTreeDef`` is. Trees differ from those of JAX in this:
+
+- `collections.deque` and struct sequences such as `time.struct_time` are containers, and so is what
+  another library has registered in optree's global namespace.
+- A dict is rebuilt in the order in which its caller wrote it, and its keys need not compare.
+- ``dict``, ``OrderedDict`` and ``defaultdict`` with the same keys fit each other in `tree_map` and
+  in prefixes, whatever their order and default factory, though their structures differ.
+- Metadata need not be hashable.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final, TypeVar
+
+import optree
 
 from fgrad import _tree
 from fgrad._tree import (
@@ -19,12 +30,10 @@ from fgrad._tree import (
     IsLeaf,
     KeyEntry,
     KeyPath,
-    Partial,
     PyTree,
     PyTreeDef,
     SequenceKey,
 )
-from fgrad._tree.nodes import KINDS
 from fgrad.errors import TreeStructureError, TreeTypeError
 from fgrad.tree import all as tree_all
 from fgrad.tree import broadcast as tree_broadcast
@@ -94,10 +103,9 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     --------
     >>> from fgrad import tree, tree_util
     >>> tree_util.treedef_tuple([tree.structure(1), tree.structure({"a": 2})])
-    PyTreeDef((*, {'a': *}))
+    PyTreeSpec((*, {'a': *}))
     """
-    children = list(treedefs)
-    return PyTreeDef.from_node_data_and_children(None, (tuple, None), children)
+    return optree.treespec_tuple(treedefs, namespace=_tree.NAMESPACE)
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
@@ -107,7 +115,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     --------
     >>> from fgrad import tree, tree_util
     >>> tree_util.treedef_children(tree.structure([(1, 2), 3, {"a": 4}]))
-    [PyTreeDef((*, *)), PyTreeDef(*), PyTreeDef({'a': *})]
+    [PyTreeSpec((*, *)), PyTreeSpec(*), PyTreeSpec({'a': *})]
     """
     return treedef.children()
 
@@ -174,12 +182,10 @@ def flatten_one_level(tree: PyTree) -> tuple[Iterable[Any], Any]:
     >>> from fgrad import tree_util
     >>> children, keys = tree_util.flatten_one_level({"b": {"c": 3}, "a": [1, 2]})
     >>> list(children), keys
-    ([[1, 2], {'c': 3}], ('a', 'b'))
+    ([[1, 2], {'c': 3}], ['a', 'b'])
     """
-    t, meta, children, _ = _opened(tree)
-    if isinstance(meta, _tree.ByEquality):
-        meta = meta.value
-    return children, meta if t in KINDS else t
+    pairs, metadata = _tree.flatten_one_level(tree)
+    return [child for _, child in pairs], metadata
 
 
 def flatten_one_level_with_keys(tree: PyTree) -> tuple[KeyLeafPairs, Any]:
@@ -196,16 +202,7 @@ def flatten_one_level_with_keys(tree: PyTree) -> tuple[KeyLeafPairs, Any]:
     >>> tree_util.flatten_one_level_with_keys([7, 8])
     ([(SequenceKey(idx=0), 7), (SequenceKey(idx=1), 8)], None)
     """
-    return _tree.open_node_with_keys(tree, _opened(tree)), flatten_one_level(tree)[1]
-
-
-def _opened(tree: PyTree) -> Any:
-    opened = _tree.open_node(tree)
-    if opened is None:
-        raise TreeStructureError(
-            f"expected a container, got a leaf of type {type(tree).__qualname__}: {tree!r}"
-        )
-    return opened
+    return _tree.flatten_one_level(tree)
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
@@ -257,7 +254,7 @@ def register_pytree_node(
         The class.
     flatten_func
         Instance to ``(children, metadata)``. Metadata is static under ``jit`` and is compared with
-        ``==``; it need not be hashable.
+        ``==``; it need not be hashable, but must not change.
     unflatten_func
         ``(metadata, children)`` to an instance. The children may be anything, tracers and
         placeholders among it, so that it should not check them.
@@ -283,11 +280,14 @@ def register_pytree_node(
     ...     lambda unit, children: Interval(*children, unit),
     ... )
     >>> tree.flatten(Interval(1, 2, "m"))
-    ([1, 2], PyTreeDef(CustomNode(Interval[m], [*, *])))
+    ([1, 2], PyTreeSpec(CustomTreeNode(Interval['m'], [*, *]), namespace='fgrad'))
     >>> tree.map(lambda x: 10 * x, Interval(1, 2, "m")).high
     20
     """
-    _tree.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    with_keys = flatten_with_keys_func is not None
+    _tree.register_node(
+        nodetype, flatten_with_keys_func or flatten_func, unflatten_func, with_keys=with_keys
+    )
 
 
 def register_pytree_node_class(cls: C) -> C:
@@ -340,7 +340,7 @@ def register_pytree_with_keys(
     unflatten_func
         ``(metadata, children)`` to an instance.
     flatten_func
-        Instance to ``(children, metadata)``, the same children and metadata; given only for speed.
+        Accepted as in JAX, where it is faster; ``flatten_with_keys`` says it all.
 
     Raises
     ------
@@ -363,13 +363,7 @@ def register_pytree_with_keys(
     >>> [tree_util.keystr(path) for path, _ in tree.leaves_with_path(Pair(1, (2, 3)))]
     ['.first', '.second[0]', '.second[1]']
     """
-    if flatten_func is None:
-
-        def flatten_func(node: Any) -> tuple[Iterable[Any], Any]:
-            pairs, metadata = flatten_with_keys(node)
-            return [child for _, child in pairs], metadata
-
-    _tree.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
+    _tree.register_node(nodetype, flatten_with_keys, unflatten_func, with_keys=True)
 
 
 def register_pytree_with_keys_class(cls: C) -> C:
@@ -380,7 +374,7 @@ def register_pytree_with_keys_class(cls: C) -> C:
     cls
         A class with a method ``tree_flatten_with_keys(self)`` that returns
         ``([(key, child), ...], metadata)``, a class method
-        ``tree_unflatten(cls, metadata, children)`` and, for speed, a method ``tree_flatten(self)``.
+        ``tree_unflatten(cls, metadata, children)``.
 
     Examples
     --------
@@ -404,7 +398,6 @@ def register_pytree_with_keys_class(cls: C) -> C:
         cls,
         operator.methodcaller("tree_flatten_with_keys"),
         operator.attrgetter("tree_unflatten")(cls),
-        operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None,
     )
     return cls
 
@@ -484,13 +477,16 @@ def register_dataclass(
     if is_dataclass:
         _check_fields(nodetype, {*data, *meta}, set(drop_fields))
 
-    def flatten(node: Any) -> tuple[Iterable[Any], Any]:
-        return [getattr(node, f) for f in data], tuple([getattr(node, f) for f in meta])
+    keys = [GetAttrKey(name) for name in data]
+
+    def flatten(node: Any) -> tuple[KeyLeafPairs, Any]:
+        children = [(key, getattr(node, key.name)) for key in keys]
+        return children, tuple([getattr(node, name) for name in meta])
 
     def unflatten(metadata: Any, children: Any) -> Any:
         return nodetype(**dict(zip((*data, *meta), (*children, *metadata), strict=True)))
 
-    _tree.register_node(nodetype, flatten, unflatten, fields=data)
+    _tree.register_node(nodetype, flatten, unflatten, with_keys=True)
     return nodetype
 
 
@@ -526,10 +522,51 @@ def register_static(cls: type[H]) -> type[H]:
     ... class Mode(str):
     ...     pass
     >>> tree.flatten((1.0, Mode("train")))
-    ([1.0], PyTreeDef((*, CustomNode(Mode[train], []))))
+    ([1.0], PyTreeSpec((*, CustomTreeNode(Mode['train'], [])), namespace='fgrad'))
     """
     _tree.register_node(cls, lambda obj: ((), obj), lambda obj, _: obj)
     return cls
+
+
+class Partial(functools.partial[Any]):
+    """A `functools.partial` that is a tree node: its bound arguments are children.
+
+    It can be passed to and returned from transformed functions, where its arguments are traced
+    and its function is metadata.
+
+    Parameters
+    ----------
+    func
+        The function; a `functools.partial` keeps its own arguments to itself.
+    *args, **keywords
+        The bound arguments, pytrees of arrays.
+
+    Examples
+    --------
+    >>> from fgrad import tree
+    >>> from fgrad.tree_util import Partial
+    >>> add_one = Partial(max, 1.0)
+    >>> add_one(3.0)
+    3.0
+    >>> tree.leaves(add_one)
+    [1.0]
+    >>> tree.map(lambda x: 10 * x, add_one)(3.0)
+    10.0
+    """
+
+    def __new__(  # noqa: D102  documented by the class
+        cls, func: Callable[..., Any], /, *args: Any, **keywords: Any
+    ) -> Partial:
+        if isinstance(func, functools.partial):
+            func = func.__call__  # functools would merge the partial itself into this one
+        return super().__new__(cls, func, *args, **keywords)
+
+
+register_pytree_node(
+    Partial,
+    lambda partial: ((partial.args, partial.keywords), partial.func),
+    lambda func, bound: Partial(func, *bound[0], **bound[1]),
+)
 
 
 class _Registry:
@@ -551,11 +588,11 @@ class _Registry:
 
     @staticmethod
     def flatten_one_level(tree: PyTree) -> tuple[Iterable[Any], Any] | None:
-        return None if _tree.open_node(tree) is None else flatten_one_level(tree)
+        return flatten_one_level(tree) if is_tree_node(type(tree)) else None
 
     @staticmethod
     def flatten_one_level_with_keys(tree: PyTree) -> tuple[KeyLeafPairs, Any] | None:
-        return None if _tree.open_node(tree) is None else flatten_one_level_with_keys(tree)
+        return flatten_one_level_with_keys(tree) if is_tree_node(type(tree)) else None
 
 
 default_registry: Final = _Registry()
