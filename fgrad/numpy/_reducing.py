@@ -1,0 +1,99 @@
+"""What the reductions share: axes, masks, initial values and counts, on inside values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fgrad import dtypes
+from fgrad.avals import aval_of
+from fgrad.errors import ArgumentError
+from fgrad.numpy._support import dtype_of, normal_axes, normal_axis, operand, shape_of, stretched
+from fgrad.numpy.ufuncs import chosen
+from fgrad.primitives import elementwise as p
+from fgrad.primitives.families import Sum, broadcast_to, reshape
+from fgrad.primitives.reduction import keep_axes, kept_shape
+
+Axis = int | Sequence[int] | None
+
+
+def over_axes(
+    primitive: Callable[[tuple[int, ...]], Any], x: Any, axis: Any, keepdims: bool, name: str
+) -> Any:
+    """`x` reduced over the axes that a user names."""
+    shape = shape_of(x)
+    axes = normal_axes(axis, len(shape), name)
+    answer = primitive(axes)(x)
+    return keep_axes(answer, axes, shape) if keepdims else answer
+
+
+def masked(x: Any, where: Any, fill: Any, name: str) -> Any:
+    """`x` with `fill` wherever the mask that a user gave is false."""
+    if where is None or where is True:
+        return x
+    return chosen(mask_of(x, where, name), x, fill)
+
+
+def mask_of(x: Any, where: Any, name: str) -> Any:
+    """The mask that a user gave, of the shape of `x`."""
+    mask = stretched(operand(where, name, "where"), shape_of(x), name)
+    return mask if dtype_of(mask) == dtypes.BOOL else p.not_equal(mask, 0)
+
+
+def count_of(x: Any, axes: tuple[int, ...], where: Any, name: str) -> Any:
+    """How many elements each reduction of `x` over `axes` counts."""
+    if where is None or where is True:
+        shape = shape_of(x)
+        return math.prod([shape[axis] for axis in axes])
+    return Sum(axes)(mask_of(x, where, name))
+
+
+def in_dtype(x: Any, dtype: np.dtype[Any] | None) -> Any:
+    """`x` in a dtype, if one is given."""
+    return x if dtype is None else p.convert(x, dtype)
+
+
+def extremum(
+    primitive: Callable[[tuple[int, ...]], Any],
+    combine: Callable[[Any, Any], Any],
+    name: str,
+    x: Any,
+    axis: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Any:
+    """`max` or `min` of an inside value."""
+    if initial is None:
+        if where is not None and where is not True:
+            raise ArgumentError(
+                f"{name}: where= may leave out all elements; give initial= too, the result then"
+            )
+        return over_axes(primitive, x, axis, keepdims, name)
+    aval = aval_of(x)
+    start = p.convert(operand(initial, name, "initial"), aval.dtype, aval.weak)
+    x = masked(x, where, start, name)
+    axes = normal_axes(axis, len(aval.shape), name)
+    if 0 in [aval.shape[axis] for axis in axes]:
+        answer = broadcast_to(p.convert(start, aval.dtype), kept_shape(aval.shape, axes))
+    else:
+        answer = combine(primitive(axes)(x), start)
+    return keep_axes(answer, axes, aval.shape) if keepdims else answer
+
+
+def place(
+    primitive: Callable[[int], Any], x: Any, axis: Any, keepdims: bool | None, name: str
+) -> Any:
+    """`argmax` or `argmin` of an inside value."""
+    shape = shape_of(x)
+    if axis is None or not shape:
+        if axis is not None and axis not in (0, -1):
+            normal_axis(axis, 0, name)
+        answer = primitive(0)(reshape(x, (math.prod(shape),)))
+        return reshape(answer, (1,) * len(shape)) if keepdims else answer
+    position = normal_axis(axis, len(shape), name)
+    answer = primitive(position)(x)
+    return keep_axes(answer, (position,), shape) if keepdims else answer

@@ -1,0 +1,543 @@
+"""Making arrays from data, or of one value.
+
+Arrays above some size are primitives of their own, so that a compiled function makes them rather
+than carrying them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fgrad import dtypes
+from fgrad.array import Array, shares_writable, snapshot, value, wrap
+from fgrad.avals import Aval, Shape, ShapeDtypeStruct, aval_of, weak_aval
+from fgrad.errors import ArgumentError
+from fgrad.numpy._support import (
+    ArrayLike,
+    DTypeLike,
+    from_nested,
+    given_dtype,
+    operand,
+    static_int,
+    static_shape,
+    stretched,
+)
+from fgrad.primitives import elementwise as p
+from fgrad.primitives.families import Full, broadcast_to, common_dtype, reshape
+from fgrad.primitives.shape import Eye
+from fgrad.tracing import Tracer
+
+_PYTHON = (float, int, bool, complex)
+
+
+# ---- from data ---------------------------------------------------------------------------------
+
+
+def _leaf_avals(x: Sequence[Any], what: str, found: set[Aval]) -> None:
+    """The types of the numbers and arrays in a nested list."""
+    kinds = set(map(type, x))
+    if kinds.issubset(_PYTHON):
+        found.update(map(weak_aval, kinds))
+        return
+    for item in x:
+        if isinstance(item, (list, tuple)):
+            _leaf_avals(item, what, found)
+        else:
+            found.add(aval_of(value(item, what)))
+
+
+def nested(x: Sequence[Any], what: str) -> Any:
+    """A nested list as an inside value, in which Python numbers take the dtype of the arrays."""
+    found: set[Aval] = set()
+    _leaf_avals(x, what, found)
+    inside = from_nested(x, what)
+    if found and not all(aval.weak for aval in found):
+        return p.convert(inside, common_dtype(found))
+    return inside
+
+
+def imported(x: Any, what: str) -> Any:
+    """Anything that an array can be made from, as an inside value."""
+    if isinstance(x, (list, tuple)):
+        return nested(x, what)
+    if isinstance(x, Sequence) and not isinstance(x, (str, bytes)):
+        return nested(list(x), what)
+    return value(x, what)
+
+
+def array(
+    object: ArrayLike,
+    dtype: DTypeLike = None,
+    copy: bool | None = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Make an array from numbers, arrays and nested lists of them.
+
+    Parameters
+    ----------
+    object : array_like
+        Lists may hold traced arrays. Python numbers in them take the dtype of the arrays beside them.
+    dtype : dtype-like, optional
+        None keeps the dtype of the data.
+    copy, order
+        Accepted for compatibility: an array of fgrad never shares memory that somebody can write to.
+    ndmin : int
+        Axes of size one are put in front until there are that many.
+    device, out_sharding
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes. A single Python number stays one that takes the dtype of what it
+        meets, unless a dtype is given.
+
+    Raises
+    ------
+    NonArrayError, UnsupportedArrayError
+        If the data is not of numbers.
+    ShapeError
+        If nested lists do not form an array.
+
+    Examples
+    --------
+    >>> import fgrad, fgrad.numpy as fnp
+    >>> fnp.array([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int64)
+    >>> fgrad.grad(lambda x: fnp.array([x, 2.0 * x, 1.0]).sum())(1.0)
+    Array(3., dtype=float64, weak_type=True)
+    """
+    return _made(object, dtype, ndmin, "array")
+
+
+def _made(data: Any, dtype: Any, ndmin: int, name: str) -> Any:
+    inside = imported(data, f"{name}: the data")
+    wanted = given_dtype(dtype, name)
+    if wanted is not None:
+        inside = p.convert(inside, wanted)
+    shape = aval_of(inside).shape
+    if ndmin > len(shape):
+        inside = reshape(inside, (1,) * (ndmin - len(shape)) + shape)
+    return wrap(snapshot(inside))
+
+
+def asarray(
+    a: ArrayLike,
+    dtype: DTypeLike = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Take anything array-like as an array of fgrad.
+
+    Parameters
+    ----------
+    a : array_like
+        Lists may hold traced arrays. Python numbers in them take the dtype of the arrays beside them.
+    dtype : dtype-like, optional
+        None keeps the dtype of the data.
+    order
+        Accepted for compatibility.
+    copy : bool, optional
+        Memory that somebody can write to is always copied; False refuses to.
+    device, out_sharding
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Raises
+    ------
+    NonArrayError, UnsupportedArrayError
+        If the data is not of numbers.
+    ShapeError
+        If nested lists do not form an array.
+    ArgumentError
+        If ``copy=False`` and a copy is needed.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.asarray([1, 2.5])
+    Array([1. , 2.5], dtype=float64)
+    """
+    if copy is False and (type(a) in (list, tuple) or _needs_copy(a, dtype)):
+        raise ArgumentError(
+            "asarray: copy=False, but the data must be copied: it is not an array, has another dtype, or can be "
+            "written to; leave copy out"
+        )
+    return _made(a, dtype, 0, "asarray")  # type: ignore[no-any-return]
+
+
+def _needs_copy(a: Any, dtype: Any) -> bool:
+    if isinstance(a, np.ndarray) and shares_writable(a):
+        return True
+    return dtype is not None and getattr(a, "dtype", None) != given_dtype(dtype, "asarray")
+
+
+def copy(a: ArrayLike, order: str | None = None) -> Array:
+    """An array of the same elements.
+
+    Parameters
+    ----------
+    a : array_like
+    order
+        Accepted for compatibility.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.copy(fnp.arange(3))
+    Array([0, 1, 2], dtype=int64)
+    """
+    return _made(a, None, 0, "copy")  # type: ignore[no-any-return]
+
+
+# ---- of one value ------------------------------------------------------------------------------
+
+
+def filled(shape: Shape, fill: Any, dtype: np.dtype[Any]) -> Any:
+    """An inside array of one known number."""
+    scalar = p.convert(fill, dtype)
+    number = scalar.item()
+    if _has_negative_zero(number):
+        # Zeros of either sign are equal, so that as parameters they could be taken for one another.
+        return broadcast_to(scalar, shape)
+    return Full(shape, number, dtype)()
+
+
+def _has_negative_zero(number: Any) -> bool:
+    parts = (number.real, number.imag) if isinstance(number, complex) else (number,)
+    return any(part == 0 and math.copysign(1.0, part) < 0 for part in parts)
+
+
+def _default(dtype: Any, name: str) -> np.dtype[Any]:
+    return given_dtype(dtype, name) or dtypes.canonical(dtypes.FLOAT64)
+
+
+def zeros(
+    shape: Any, dtype: DTypeLike = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """An array of zeros.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    dtype : dtype-like, optional
+        None means float64.
+    device, out_sharding
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.zeros(3)
+    Array([0., 0., 0.], dtype=float64)
+    """
+    return wrap(Full(static_shape(shape, "zeros"), 0, _default(dtype, "zeros"))())  # type: ignore[no-any-return]
+
+
+def ones(
+    shape: Any, dtype: DTypeLike = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """An array of ones.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    dtype : dtype-like, optional
+        None means float64.
+    device, out_sharding
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.ones((1, 2))
+    Array([[1., 1.]], dtype=float64)
+    """
+    return wrap(Full(static_shape(shape, "ones"), 1, _default(dtype, "ones"))())  # type: ignore[no-any-return]
+
+
+def empty(
+    shape: Any, dtype: DTypeLike = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """An array of zeros: since arrays do not change, there is nothing to fill in later.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    dtype : dtype-like, optional
+        None means float64.
+    device, out_sharding
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.empty(2)
+    Array([0., 0.], dtype=float64)
+    """
+    return wrap(Full(static_shape(shape, "empty"), 0, _default(dtype, "empty"))())  # type: ignore[no-any-return]
+
+
+def full(
+    shape: Any,
+    fill_value: ArrayLike,
+    dtype: DTypeLike = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """An array of one value.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    fill_value : array_like
+        A number, or an array that is broadcast.
+    dtype : dtype-like, optional
+        None means that of `fill_value`.
+    device, out_sharding
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes towards `fill_value`.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.full(2, 7)
+    Array([7, 7], dtype=int64)
+    """
+    return wrap(  # type: ignore[no-any-return]
+        _full(static_shape(shape, "full"), operand(fill_value, "full"), given_dtype(dtype, "full"), "full")
+    )
+
+
+def _full(shape: Shape, fill: Any, dtype: np.dtype[Any] | None, name: str) -> Any:
+    aval = aval_of(fill)
+    if not shape and dtype is None:
+        return stretched(fill, shape, name)
+    dtype = dtype or aval.dtype
+    if isinstance(fill, (np.generic, *_PYTHON)):
+        return filled(shape, fill, dtype)
+    return stretched(p.convert(fill, dtype), shape, name)
+
+
+def _prototype(a: Any, dtype: Any, shape: Any, name: str) -> tuple[Shape, np.dtype[Any], bool]:
+    """The shape, dtype and weakness of an array like another one."""
+    own = a.aval if isinstance(a, (ShapeDtypeStruct, Tracer)) else aval_of(operand(a, name))
+    new_shape = own.shape if shape is None else static_shape(shape, name)
+    wanted = given_dtype(dtype, name)
+    return new_shape, wanted or own.dtype, own.weak and wanted is None and not new_shape
+
+
+def _constant_like(a: Any, number: int, dtype: Any, shape: Any, name: str) -> Any:
+    new_shape, new_dtype, weak = _prototype(a, dtype, shape, name)
+    if weak:
+        return wrap(dtypes.python_type(new_dtype)(number))
+    return wrap(Full(new_shape, number, new_dtype)())
+
+
+def zeros_like(
+    a: ArrayLike, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """Zeros with the shape and dtype of another array.
+
+    Parameters
+    ----------
+    a : array_like
+    dtype : dtype-like, optional
+    shape : int or sequence of int, optional
+    device
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.zeros_like(fnp.arange(2))
+    Array([0, 0], dtype=int64)
+    """
+    return _constant_like(a, 0, dtype, shape, "zeros_like")  # type: ignore[no-any-return]
+
+
+def ones_like(
+    a: ArrayLike, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """Ones with the shape and dtype of another array.
+
+    Parameters
+    ----------
+    a : array_like
+    dtype : dtype-like, optional
+    shape : int or sequence of int, optional
+    device
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.ones_like(fnp.arange(2))
+    Array([1, 1], dtype=int64)
+    """
+    return _constant_like(a, 1, dtype, shape, "ones_like")  # type: ignore[no-any-return]
+
+
+def empty_like(
+    a: ArrayLike, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """Zeros with the shape and dtype of another array, as `empty`.
+
+    Parameters
+    ----------
+    a : array_like
+    dtype : dtype-like, optional
+    shape : int or sequence of int, optional
+    device
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.empty_like(fnp.arange(2))
+    Array([0, 0], dtype=int64)
+    """
+    return _constant_like(a, 0, dtype, shape, "empty_like")  # type: ignore[no-any-return]
+
+
+def full_like(
+    a: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Array:
+    """An array of one value with the shape and dtype of another array.
+
+    Parameters
+    ----------
+    a : array_like
+    fill_value : array_like
+        A number, or an array that is broadcast; it is converted to the dtype.
+    dtype : dtype-like, optional
+    shape : int or sequence of int, optional
+    device
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes towards `fill_value`.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.full_like(fnp.arange(2), 7)
+    Array([7, 7], dtype=int64)
+    """
+    new_shape, new_dtype, weak = _prototype(a, dtype, shape, "full_like")
+    fill = operand(fill_value, "full_like")
+    if weak and not aval_of(fill).shape:
+        return wrap(p.convert(fill, new_dtype, weak=True))  # type: ignore[no-any-return]
+    return wrap(_full(new_shape, fill, new_dtype, "full_like"))  # type: ignore[no-any-return]
+
+
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None, *, device: Any = None
+) -> Array:
+    """A matrix with ones on a diagonal.
+
+    Parameters
+    ----------
+    N, M : int
+        Rows and columns; M is N where it is not given.
+    k : int
+        Which diagonal: positive ones lie above the main diagonal.
+    dtype : dtype-like, optional
+        None means float64.
+    device
+        Accepted for compatibility with JAX; there is one device.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.eye(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float64)
+    """
+    rows = static_shape(N, "eye")[0]
+    columns = rows if M is None else static_shape(M, "eye")[0]
+    return wrap(Eye(rows, columns, static_int(k, "eye: k"), _default(dtype, "eye"))())  # type: ignore[no-any-return]
+
+
+def identity(n: int, dtype: DTypeLike = None) -> Array:
+    """The square identity matrix.
+
+    Parameters
+    ----------
+    n : int
+    dtype : dtype-like, optional
+        None means float64.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float64)
+    """
+    return eye(n, dtype=dtype)

@@ -1,0 +1,698 @@
+"""Shapes and axes: reshaping, permuting, stretching, reversing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fgrad import dtypes
+from fgrad.array import Array, wrap
+from fgrad.avals import Shape, aval_of
+from fgrad.errors import ArgumentError, AxisError, ShapeError
+from fgrad.numpy._support import (
+    ArrayLike,
+    DTypeLike,
+    given_dtype,
+    normal_axes,
+    normal_axis,
+    operand,
+    static_int,
+    static_shape,
+    stretched,
+)
+from fgrad.primitives import elementwise as p
+from fgrad.primitives import shape as primitives
+from fgrad.primitives.families import reshape as reshaped
+from fgrad.tracing import Tracer
+
+
+def inferred_shape(shape: Any, size: int, own: Shape, name: str) -> Shape:
+    """A shape given by the user, with the one size written as -1 worked out."""
+    if isinstance(shape, np.ndarray):
+        shape = shape.tolist()
+    items = shape if isinstance(shape, (tuple, list)) else (shape,)
+    sizes = [n if type(n) is int else static_int(n, f"{name}: a size in shape") for n in items]
+    known = 1
+    unknown = None
+    for place, n in enumerate(sizes):
+        if n >= 0:
+            known *= n
+        elif n == -1 and unknown is None:
+            unknown = place
+        else:
+            why = "two sizes are -1" if n == -1 else f"{n} is negative"
+            raise ShapeError(
+                f"{name}: shape {tuple(sizes)} is not allowed: {why}; at most one size may be -1"
+            )
+    if unknown is not None and known and size % known == 0:
+        sizes[unknown] = size // known
+        return tuple(sizes)
+    if unknown is not None or known != size:
+        raise ShapeError(
+            f"{name}: an array of shape {own}, which has {size} element{'s' * (size != 1)}, cannot "
+            f"take shape {tuple(sizes)}"
+        )
+    return tuple(sizes)
+
+
+def _order(order: Any, name: str) -> bool:
+    """Whether elements are read with the first axis fastest."""
+    if order in ("C", "c", None):
+        return False
+    if order in ("F", "f"):
+        return True
+    raise ArgumentError(
+        f"{name}: order={order!r} depends on how an array lies in memory, which traced arrays do not "
+        "have; give 'C' or 'F'"
+    )
+
+
+def _reversed_axes(x: Any) -> Any:
+    return primitives.transpose(x, range(len(aval_of(x).shape))[::-1])
+
+
+def reshape(
+    a: ArrayLike,
+    shape: Any,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """The same elements in another shape.
+
+    Parameters
+    ----------
+    a : array_like
+    shape : int or sequence of int
+        One size may be -1, which stands for what is left.
+    order : {'C', 'F'}
+        Whether the last or the first axis runs fastest.
+    copy, out_sharding
+        Accepted for compatibility.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Raises
+    ------
+    ShapeError
+        If the sizes do not give the same number of elements.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.reshape(fnp.arange(4), (2, -1))
+    Array([[0, 1],
+           [2, 3]], dtype=int64)
+    """
+    x = operand(a, "reshape")
+    aval = aval_of(x)
+    new_shape = inferred_shape(shape, aval.size, aval.shape, "reshape")
+    if _order(order, "reshape"):
+        return wrap(_reversed_axes(reshaped(_reversed_axes(x), new_shape[::-1])))  # type: ignore[no-any-return]
+    return wrap(reshaped(x, new_shape))  # type: ignore[no-any-return]
+
+
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
+    """All elements along one axis.
+
+    Parameters
+    ----------
+    a : array_like
+    order : {'C', 'F'}
+        Whether the last or the first axis runs fastest.
+    out_sharding
+        Accepted for compatibility.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.ravel([[1, 2], [3, 4]])
+    Array([1, 2, 3, 4], dtype=int64)
+    """
+    x = operand(a, "ravel")
+    if _order(order, "ravel"):
+        x = _reversed_axes(x)
+    return wrap(reshaped(x, (aval_of(x).size,)))  # type: ignore[no-any-return]
+
+
+# ---- axes --------------------------------------------------------------------------------------
+
+
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
+    """Permute the axes.
+
+    Parameters
+    ----------
+    a : array_like
+    axes : sequence of int, optional
+        The axis of `a` that each axis of the result is; None reverses them.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Raises
+    ------
+    AxisError
+        If `axes` is not a permutation of the axes of `a`.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.transpose(fnp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    x = operand(a, "transpose")
+    if axes is None:
+        return wrap(_reversed_axes(x))  # type: ignore[no-any-return]
+    return wrap(_permuted(x, axes, "transpose"))  # type: ignore[no-any-return]
+
+
+def _permuted(x: Any, axes: Any, name: str) -> Any:
+    rank = len(aval_of(x).shape)
+    order = tuple(normal_axis(axis, rank, name) for axis in _listed(axes))
+    if sorted(order) != list(range(rank)):
+        raise AxisError(
+            f"{name}: axes {tuple(_listed(axes))} are not a permutation of the {rank} axes of an array of "
+            f"shape {aval_of(x).shape}"
+        )
+    return primitives.transpose(x, order)
+
+
+def _listed(axes: Any) -> Sequence[Any]:
+    if isinstance(axes, (tuple, list, range)):
+        return axes
+    return tuple(axes.tolist()) if isinstance(axes, np.ndarray) and axes.ndim else (axes,)
+
+
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
+    """Permute the axes, as `transpose`.
+
+    Parameters
+    ----------
+    a : array_like
+    axes : sequence of int
+        The axis of `a` that each axis of the result is.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.permute_dims(fnp.ones((2, 3)), (1, 0)).shape
+    (3, 2)
+    """
+    return wrap(_permuted(operand(a, "permute_dims"), axes, "permute_dims"))  # type: ignore[no-any-return]
+
+
+def matrix_transpose(x: ArrayLike, /) -> Array:
+    """Exchange the last two axes.
+
+    Parameters
+    ----------
+    x : array_like
+        With at least two axes.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.matrix_transpose(fnp.ones((4, 2, 3))).shape
+    (4, 3, 2)
+    """
+    inside = operand(x, "matrix_transpose")
+    rank = len(aval_of(inside).shape)
+    if rank < 2:
+        raise ShapeError(
+            f"matrix_transpose: an array of shape {aval_of(inside).shape} is no matrix; it needs two axes"
+        )
+    return wrap(_swapped(inside, rank - 2, rank - 1))  # type: ignore[no-any-return]
+
+
+def _swapped(x: Any, first: int, second: int) -> Any:
+    order = list(range(len(aval_of(x).shape)))
+    order[first], order[second] = second, first
+    return primitives.transpose(x, order)
+
+
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
+    """Exchange two axes.
+
+    Parameters
+    ----------
+    a : array_like
+    axis1, axis2 : int
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.swapaxes(fnp.ones((2, 3, 4)), 0, -1).shape
+    (4, 3, 2)
+    """
+    x = operand(a, "swapaxes")
+    rank = len(aval_of(x).shape)
+    first, second = normal_axis(axis1, rank, "swapaxes"), normal_axis(axis2, rank, "swapaxes")
+    return wrap(_swapped(x, first, second))  # type: ignore[no-any-return]
+
+
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
+    """Move axes to other positions; the others keep their order.
+
+    Parameters
+    ----------
+    a : array_like
+    source, destination : int or sequence of int
+        Where axes are, and where each goes.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.moveaxis(fnp.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    x = operand(a, "moveaxis")
+    rank = len(aval_of(x).shape)
+    sources = _distinct(source, rank, "source")
+    destinations = _distinct(destination, rank, "destination")
+    if len(sources) != len(destinations):
+        raise AxisError(
+            f"moveaxis: source {source} and destination {destination} have different numbers of axes"
+        )
+    order = [axis for axis in range(rank) if axis not in sources]
+    for place, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(place, axis)
+    return wrap(primitives.transpose(x, order))  # type: ignore[no-any-return]
+
+
+def _distinct(axes: Any, rank: int, what: str) -> list[int]:
+    found = [normal_axis(axis, rank, "moveaxis") for axis in _listed(axes)]
+    if len(set(found)) != len(found):
+        raise AxisError(f"moveaxis: {what} {axes} names an axis twice")
+    return found
+
+
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
+    """Move an axis to before another one.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int
+        The axis to move.
+    start : int
+        The axis before which it comes; the number of axes stands for the end.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.rollaxis(fnp.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    x = operand(a, "rollaxis")
+    rank = len(aval_of(x).shape)
+    source = normal_axis(axis, rank, "rollaxis")
+    before = static_int(start, "rollaxis: start")
+    if not -rank <= before <= rank:
+        raise AxisError(f"rollaxis: start {before} is out of range for an array with {rank} axes")
+    before += rank if before < 0 else 0
+    return wrap(primitives.moveaxis(x, source, before - (source < before)))  # type: ignore[no-any-return]
+
+
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
+    """Insert axes of size one.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or sequence of int
+        Their positions in the result.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.expand_dims(fnp.ones(3), (0, -1)).shape
+    (1, 3, 1)
+    """
+    x = operand(a, "expand_dims")
+    rank = len(aval_of(x).shape) + len(_listed(axis))
+    return wrap(primitives.expand_dims(x, normal_axes(tuple(_listed(axis)), rank, "expand_dims")))  # type: ignore[no-any-return]
+
+
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
+    """Remove axes of size one.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or sequence of int, optional
+        Which ones; None means all of them.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes.
+
+    Raises
+    ------
+    ShapeError
+        If a given axis does not have size one.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.squeeze(fnp.ones((1, 3, 1))).shape
+    (3,)
+    """
+    x = operand(a, "squeeze")
+    shape = aval_of(x).shape
+    if axis is None:
+        return wrap(reshaped(x, tuple(n for n in shape if n != 1)))  # type: ignore[no-any-return]
+    axes = normal_axes(tuple(_listed(axis)), len(shape), "squeeze")
+    for position in axes:
+        if shape[position] != 1:
+            raise ShapeError(
+                f"squeeze: axis {position} of shape {shape} has size {shape[position]}, not 1"
+            )
+    return wrap(reshaped(x, tuple(n for i, n in enumerate(shape) if i not in axes)))  # type: ignore[no-any-return]
+
+
+# ---- stretching --------------------------------------------------------------------------------
+
+
+def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Array:
+    """Stretch to a shape by the rules of broadcasting.
+
+    Parameters
+    ----------
+    array : array_like
+    shape : int or sequence of int
+    out_sharding
+        Accepted for compatibility.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes: the cotangent is summed back.
+
+    Raises
+    ------
+    ShapeError
+        If the shape of `array` cannot be stretched so.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.broadcast_to(fnp.arange(2), (2, 2))
+    Array([[0, 1],
+           [0, 1]], dtype=int64)
+    """
+    target = static_shape(shape, "broadcast_to")
+    return wrap(stretched(operand(array, "broadcast_to"), target, "broadcast_to"))  # type: ignore[no-any-return]
+
+
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
+    """Stretch arrays to their common shape.
+
+    Parameters
+    ----------
+    *args : array_like
+
+    Returns
+    -------
+    list of Array
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> [x.shape for x in fnp.broadcast_arrays(fnp.ones((2, 1)), fnp.ones(3))]
+    [(2, 3), (2, 3)]
+    """
+    if not args:
+        return []
+    together = p.broadcast_together("broadcast_arrays", *[operand(x, "broadcast_arrays") for x in args])
+    return [wrap(x) for x in together]
+
+
+def broadcast_shapes(*shapes: Any) -> Shape:
+    """The shape that arrays of these shapes broadcast to.
+
+    Parameters
+    ----------
+    *shapes : int or sequence of int
+
+    Returns
+    -------
+    tuple of int
+
+    Raises
+    ------
+    ShapeError
+        If they do not broadcast.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    given = [static_shape(shape, "broadcast_shapes") for shape in shapes]
+    try:
+        return np.broadcast_shapes(*given)
+    except ValueError:
+        listed = " and ".join(map(str, given))
+        raise ShapeError(f"broadcast_shapes: shapes {listed} cannot be broadcast together") from None
+
+
+def _at_least(x: Any, rank: int) -> Any:
+    shape = aval_of(x).shape
+    if len(shape) >= rank:
+        return x
+    if rank == 3:
+        return reshaped(x, {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[len(shape)])
+    return reshaped(x, (1,) * (rank - len(shape)) + shape)
+
+
+def _all_at_least(arys: Sequence[Any], rank: int, name: str) -> Any:
+    results = [wrap(_at_least(operand(x, name), rank)) for x in arys]
+    return results[0] if len(results) == 1 else results
+
+
+def atleast_1d(*arys: ArrayLike) -> Any:
+    """Arrays with at least one axis.
+
+    Parameters
+    ----------
+    *arys : array_like
+
+    Returns
+    -------
+    Array, or list of Array if several are given
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.atleast_1d(3.0).shape
+    (1,)
+    """
+    return _all_at_least(arys, 1, "atleast_1d")
+
+
+def atleast_2d(*arys: ArrayLike) -> Any:
+    """Arrays with at least two axes; new ones come first.
+
+    Parameters
+    ----------
+    *arys : array_like
+
+    Returns
+    -------
+    Array, or list of Array if several are given
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.atleast_2d(fnp.ones(3)).shape
+    (1, 3)
+    """
+    return _all_at_least(arys, 2, "atleast_2d")
+
+
+def atleast_3d(*arys: ArrayLike) -> Any:
+    """Arrays with at least three axes: (N,) becomes (1, N, 1) and (M, N) becomes (M, N, 1).
+
+    Parameters
+    ----------
+    *arys : array_like
+
+    Returns
+    -------
+    Array, or list of Array if several are given
+        Differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.atleast_3d(fnp.ones(3)).shape
+    (1, 3, 1)
+    """
+    return _all_at_least(arys, 3, "atleast_3d")
+
+
+# ---- dtypes and questions ------------------------------------------------------------------------
+
+
+def astype(
+    x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None
+) -> Array:
+    """Convert to another dtype.
+
+    Parameters
+    ----------
+    x : array_like
+    dtype : dtype-like
+        None means float64.
+    copy, device
+        Accepted for compatibility.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes between floating-point dtypes; from complex to real, it takes the
+        real part.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.astype(fnp.ones(2), fnp.int32)
+    Array([1, 1], dtype=int32)
+    """
+    wanted = given_dtype(dtype, "astype") or dtypes.canonical(dtypes.FLOAT64)
+    return wrap(p.convert(operand(x, "astype"), wanted))  # type: ignore[no-any-return]
+
+
+def shape(a: ArrayLike) -> Shape:
+    """The sizes of the axes.
+
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    tuple of int
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.shape([[1, 2, 3]])
+    (1, 3)
+    """
+    return aval_of(operand(a, "shape")).shape
+
+
+def ndim(a: ArrayLike) -> int:
+    """The number of axes.
+
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.ndim([[1, 2, 3]])
+    2
+    """
+    return len(aval_of(operand(a, "ndim")).shape)
+
+
+def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
+    """The number of elements, or the size of axes.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or sequence of int, optional
+        None means all axes.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.size([[1, 2, 3]]), fnp.size([[1, 2, 3]], axis=0)
+    (3, 1)
+    """
+    sizes = aval_of(operand(a, "size")).shape
+    count = 1
+    for position in normal_axes(axis, len(sizes), "size"):
+        count *= sizes[position]
+    return count
+
+
+def iterable(y: Any) -> bool:
+    """Whether an object can be iterated over.
+
+    Parameters
+    ----------
+    y : object
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.iterable(fnp.ones(2)), fnp.iterable(2.0)
+    (True, False)
+    """
+    return bool(y.shape) if isinstance(y, Tracer) else np.iterable(y)

@@ -1,0 +1,476 @@
+"""Dtypes by name, questions about them, and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fgrad import dtypes
+from fgrad.array import Array, value, wrap
+from fgrad.avals import Aval, aval_of
+from fgrad.errors import DTypeError
+from fgrad.numpy._support import ArrayLike, DTypeLike, operand
+from fgrad.primitives.elementwise import convert
+from fgrad.primitives.families import common_dtype
+from fgrad.tracing import Tracer
+
+# ---- constants ---------------------------------------------------------------------------------
+
+pi: float = np.pi
+e: float = np.e
+inf: float = np.inf
+nan: float = np.nan
+euler_gamma: float = np.euler_gamma
+newaxis: None = None
+
+ndarray = Array
+
+
+# ---- dtypes ------------------------------------------------------------------------------------
+
+
+class ScalarType:
+    """A dtype that is called to make arrays: ``fnp.float32(x)`` is ``fnp.asarray(x, fnp.float32)``.
+
+    It is equal to the NumPy type of its name, has its hash, and is taken wherever NumPy takes a dtype.
+
+    Examples
+    --------
+    >>> import fgrad, fgrad.numpy as fnp, numpy as np
+    >>> fnp.float32(1)
+    Array(1., dtype=float32)
+    >>> fnp.float32 == np.float32, np.dtype(fnp.float32)
+    (True, dtype('float32'))
+    >>> fgrad.jit(lambda x: fnp.int32(x))(2.9)
+    Array(2, dtype=int32)
+    """
+
+    __slots__ = ("__name__", "dtype")
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.__name__ = self.dtype.name
+
+    @property
+    def type(self) -> Any:
+        """The NumPy scalar type."""
+        return self.dtype.type
+
+    def __call__(self, x: ArrayLike = 0) -> Array:
+        return wrap(convert(operand(x, self.__name__), dtypes.canonical(self.dtype)))  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ScalarType):
+            return self.dtype == other.dtype
+        if isinstance(other, np.dtype):
+            return bool(self.dtype == other)
+        return self.dtype.type is other
+
+    def __hash__(self) -> int:
+        return hash(self.dtype.type)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, self.dtype.type)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ScalarType, (self.dtype,)
+
+    def __repr__(self) -> str:
+        return f"fgrad.numpy.{self.__name__}"
+
+
+bool_ = ScalarType(np.bool_)
+int8 = ScalarType(np.int8)
+int16 = ScalarType(np.int16)
+int32 = ScalarType(np.int32)
+int64 = ScalarType(np.int64)
+uint8 = ScalarType(np.uint8)
+uint16 = ScalarType(np.uint16)
+uint32 = ScalarType(np.uint32)
+uint64 = ScalarType(np.uint64)
+float16 = ScalarType(np.float16)
+float32 = ScalarType(np.float32)
+float64 = ScalarType(np.float64)
+complex64 = ScalarType(np.complex64)
+complex128 = ScalarType(np.complex128)
+int_ = int64
+uint = uint64
+float_ = float64
+complex_ = complex128
+half = float16
+single = float32
+double = float64
+csingle = complex64
+cdouble = complex128
+
+dtype = np.dtype
+generic = np.generic
+number = np.number
+integer = np.integer
+signedinteger = np.signedinteger
+unsignedinteger = np.unsignedinteger
+inexact = np.inexact
+floating = np.floating
+complexfloating = np.complexfloating
+character = np.character
+flexible = np.flexible
+object_ = np.object_
+
+
+def finfo(dtype: Any) -> Any:
+    """Limits of a floating-point dtype.
+
+    Parameters
+    ----------
+    dtype : dtype-like or array_like
+        A dtype, or an array, traced or not, whose dtype counts.
+
+    Returns
+    -------
+    numpy.finfo
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> float(fnp.finfo(fnp.float32).eps)
+    1.1920928955078125e-07
+    """
+    return np.finfo(dtypes.canonical(_dtype_of(dtype)))
+
+
+def iinfo(int_type: Any) -> Any:
+    """Limits of an integer dtype.
+
+    Parameters
+    ----------
+    int_type : dtype-like or array_like
+        A dtype, or an array, traced or not, whose dtype counts.
+
+    Returns
+    -------
+    numpy.iinfo
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.iinfo(fnp.int8).max
+    127
+    """
+    return np.iinfo(dtypes.canonical(_dtype_of(int_type)))
+
+
+def _dtype_of(x: Any) -> np.dtype[Any]:
+    """The dtype that `x` is, names, or has."""
+    found = getattr(x, "dtype", None)
+    if isinstance(found, np.dtype):
+        return found
+    if isinstance(x, (int, float, complex)) and not isinstance(x, type):
+        return aval_of(value(x)).dtype
+    try:
+        return np.dtype(x)
+    except TypeError:
+        raise DTypeError(f"{x!r} is neither a dtype nor an array") from None
+
+
+# ---- promotion ---------------------------------------------------------------------------------
+
+
+def _type_of(x: Any, name: str) -> Aval:
+    """The type with which `x`, an array, number or dtype, takes part in promotion."""
+    if isinstance(x, (Tracer, np.ndarray, np.generic, complex, float, int)) or _converts(x):
+        return aval_of(operand(x, name))
+    return Aval((), dtypes.as_dtype(x, name))
+
+
+def _converts(x: Any) -> bool:
+    return isinstance(x, list) or (hasattr(x, "__fgrad_array__") and not isinstance(x, type))
+
+
+def result_type(*args: Any) -> np.dtype[Any]:
+    """The dtype that operands promote to.
+
+    Parameters
+    ----------
+    *args : array_like or dtype-like
+        Python numbers, and results that stand for them, take the dtype of the others.
+
+    Returns
+    -------
+    numpy.dtype
+
+    Raises
+    ------
+    DTypeError
+        If an argument is neither a dtype nor an array, or has a dtype that is not supported.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.result_type(fnp.float32(1), 2.0)
+    dtype('float32')
+    >>> fnp.result_type(fnp.int8, fnp.uint8)
+    dtype('int16')
+    """
+    if not args:
+        raise DTypeError("result_type: give at least one array or dtype")
+    avals = [_type_of(x, "result_type") for x in args]
+    return common_dtype(avals)
+
+
+def promote_types(type1: DTypeLike, type2: DTypeLike) -> np.dtype[Any]:
+    """The dtype that two dtypes promote to.
+
+    Parameters
+    ----------
+    type1, type2 : dtype-like
+
+    Returns
+    -------
+    numpy.dtype
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.promote_types("float32", "int64")
+    dtype('float64')
+    """
+    first = dtypes.as_dtype(type1, "promote_types: type1")
+    return dtypes.canonical(np.promote_types(first, dtypes.as_dtype(type2, "promote_types: type2")))
+
+
+def can_cast(from_: Any, to: DTypeLike, casting: Any = "safe") -> bool:
+    """Whether values of one dtype can be cast to another by a rule.
+
+    Parameters
+    ----------
+    from_ : dtype-like or array_like
+    to : dtype-like
+    casting : {'no', 'equiv', 'safe', 'same_kind', 'unsafe'}
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.can_cast("int32", "float64"), fnp.can_cast("float64", "int32")
+    (True, False)
+    """
+    return np.can_cast(_dtype_of(from_), np.dtype(to), casting)
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype lies below another in the hierarchy of types.
+
+    Parameters
+    ----------
+    arg1, arg2 : dtype-like
+        Or an abstract type, such as ``fnp.floating``.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.issubdtype(fnp.float32, fnp.floating)
+    True
+    """
+    return np.issubdtype(_plain_type(arg1), _plain_type(arg2))
+
+
+def _plain_type(x: Any) -> Any:
+    return x.type if isinstance(x, ScalarType) else x
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+    kind : dtype-like, str or tuple of them
+        Kinds are 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', 'complex
+        floating' and 'numeric'.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.isdtype(fnp.float32, "real floating")
+    True
+    """
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    return np.isdtype(np.dtype(dtype), tuple(_plain_type(k) for k in kinds))
+
+
+# ---- questions about objects -------------------------------------------------------------------
+
+
+def isscalar(element: Any) -> bool:
+    """Whether an object is a number, a string or an array without axes.
+
+    Parameters
+    ----------
+    element : object
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.isscalar(3.0), fnp.isscalar(fnp.ones(())), fnp.isscalar([3.0])
+    (True, True, False)
+    """
+    if isinstance(element, (np.ndarray, Tracer)):
+        return not element.shape
+    return np.isscalar(element)
+
+
+def _is_complex_object(x: Any, name: str) -> bool:
+    if isinstance(x, (list, tuple)):
+        x = operand(x, name)
+    return aval_of(x).dtype.kind == "c" if _has_type(x) else np.iscomplexobj(x)
+
+
+def _has_type(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, np.generic, Tracer, complex, float, int))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether an array or number has a complex dtype, whatever its imaginary part.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.iscomplexobj(1j), fnp.iscomplexobj(fnp.ones(2))
+    (True, False)
+    """
+    return _is_complex_object(x, "iscomplexobj")
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether an array or number has a dtype that is not complex.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.isrealobj(1j), fnp.isrealobj(fnp.ones(2))
+    (False, True)
+    """
+    return not _is_complex_object(x, "isrealobj")
+
+
+# ---- printing ----------------------------------------------------------------------------------
+
+get_printoptions = np.get_printoptions
+set_printoptions = np.set_printoptions
+printoptions = np.printoptions
+
+
+def _printed(function: Callable[..., str], x: Any, *args: Any, **kwargs: Any) -> str:
+    if isinstance(x, Tracer):
+        return str(x)
+    inside = value(x)
+    return function(np.asarray(inside), *args, **kwargs)
+
+
+def array_repr(
+    arr: ArrayLike,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """The text that ``repr`` gives for an array in NumPy.
+
+    Parameters
+    ----------
+    arr : array_like
+    max_line_width, precision, suppress_small
+        As in ``np.array_repr``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.array_repr(fnp.arange(2))
+    'array([0, 1])'
+    """
+    return _printed(np.array_repr, arr, max_line_width, precision, suppress_small)
+
+
+def array_str(
+    a: ArrayLike,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """The text that ``str`` gives for an array.
+
+    Parameters
+    ----------
+    a : array_like
+    max_line_width, precision, suppress_small
+        As in ``np.array_str``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.array_str(fnp.arange(2))
+    '[0 1]'
+    """
+    return _printed(np.array_str, a, max_line_width, precision, suppress_small)
+
+
+def array2string(a: ArrayLike, **options: Any) -> str:
+    """The elements of an array as text.
+
+    Parameters
+    ----------
+    a : array_like
+    **options
+        As in ``np.array2string``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.array2string(fnp.arange(3), separator=", ")
+    '[0, 1, 2]'
+    """
+    return _printed(np.array2string, a, **options)

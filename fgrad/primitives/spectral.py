@@ -1,0 +1,185 @@
+"""Eigenvalues and eigenvectors, of Hermitian and of general matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fgrad.avals import Aval, aval_of
+from fgrad.primitives.elementwise import sub
+from fgrad.primitives.factorizations import ValuesPullback, separated_reciprocals
+from fgrad.primitives.families import General, absorbing_product, match_aval, mul
+from fgrad.primitives.linalg import (
+    Decomposition,
+    adjoint,
+    columns,
+    complex_dtype,
+    conjugate,
+    diagonal,
+    diagonal_matrix,
+    hermitian,
+    hermitian_source,
+    matmul,
+    numpy_hermitian,
+    product,
+    real_dtype,
+    real_part,
+    total,
+)
+from fgrad.primitives.solve import Inv
+from fgrad.tracing import derivative_rules
+
+
+@dataclass(frozen=True)
+class Eigh(Decomposition):
+    """Eigenvalues and eigenvectors.   f[*b, n, n] -> r[*b, n] f[*b, n, n]
+
+    They are those of the Hermitian part, in ascending order. Equal eigenvalues give infinite slopes
+    of the vectors. Complex vectors are known up to phases: their derivative is that of the choice
+    that turns least.
+    """
+
+    def abstract_eval(self, a: Aval) -> Sequence[Aval]:  # type: ignore[override]
+        return [Aval(a.shape[:-1], real_dtype(a.dtype)), a]
+
+    def impl(self, a: Any) -> Any:
+        return list(np.linalg.eigh(numpy_hermitian(a)))
+
+    def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        w, v = answer
+        inside = product(adjoint(v), hermitian(tangents[0]), v)
+        turn = absorbing_product(inside, separated_reciprocals(w, w))
+        return real_part(diagonal(inside)), matmul(v, turn)
+
+    def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
+        return True, (False,)
+
+    def gradient(self, g: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
+        (w, v), (gw, gv) = answer, g
+        vh = adjoint(v)
+        if gv is None:
+            return (matmul(mul(v, columns(gw)), vh),)
+        turn = absorbing_product(matmul(vh, gv), separated_reciprocals(w, w))
+        inside = total(None if gw is None else diagonal_matrix(gw), turn)
+        return (hermitian(product(v, inside, vh)),)
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return f"np.linalg.eigh({hermitian_source(emit, names[0])})"
+
+
+@dataclass(frozen=True)
+class Eigvalsh(General):
+    """Eigenvalues of the Hermitian part, in ascending order.   f[*b, n, n] -> r[*b, n]"""
+
+    rules = ("push", "pull", "batch")
+    keeps_residuals = True
+
+    def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
+        return Aval(a.shape[:-1], real_dtype(a.dtype))
+
+    def impl(self, a: Any) -> Any:
+        return np.linalg.eigvalsh(numpy_hermitian(a))
+
+    # Derivatives need the vectors, and the decomposition that gives them gives the values too.
+
+    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        w, v = Eigh()(*primals)
+        with derivative_rules():
+            inside = product(adjoint(v), hermitian(tangents[0]), v)
+            return w, match_aval(real_part(diagonal(inside)), aval_of(w))
+
+    def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
+        w, v = Eigh()(*args)
+        return w, ValuesPullback(v, adjoint(v), aval_of(args[0]))
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(args[0]), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return f"np.linalg.eigvalsh({hermitian_source(emit, names[0])})"
+
+
+@dataclass(frozen=True)
+class Eig(Decomposition):
+    """Complex eigenvalues and eigenvectors of unit norm.   f[*b, n, n] -> c[*b, n] c[*b, n, n]
+
+    Vectors are known up to phases: their derivative is that of the choice that turns least. Equal
+    eigenvalues give infinite slopes of the vectors, and matrices without a full set of them NaN.
+    """
+
+    def abstract_eval(self, a: Aval) -> Sequence[Aval]:  # type: ignore[override]
+        dtype = complex_dtype(a.dtype)
+        return [Aval(a.shape[:-1], dtype), Aval(a.shape, dtype)]
+
+    def impl(self, a: Any) -> Any:
+        # NumPy gives real results where all eigenvalues happen to be real.
+        dtype = complex_dtype(a.dtype)
+        return [x.astype(dtype, copy=False) for x in np.linalg.eig(a)]
+
+    def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        w, v = answer
+        inside = product(Inv(False)(v), tangents[0], v)
+        turn = absorbing_product(inside, separated_reciprocals(w, w))
+        moved = matmul(v, turn)
+        along = diagonal(matmul(adjoint(v), moved))
+        return diagonal(inside), sub(moved, mul(v, columns(along)))
+
+    def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
+        return True, (False,)
+
+    def gradient(self, g: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
+        (w, v), (gw, gv) = answer, g
+        vh = adjoint(v)
+        inside = None if gw is None else diagonal_matrix(gw)
+        if gv is not None:
+            pulled = matmul(vh, gv)
+            pulled = sub(pulled, mul(matmul(vh, v), columns(diagonal(pulled))))
+            slopes = conjugate(separated_reciprocals(w, w))
+            inside = total(inside, absorbing_product(pulled, slopes))
+        return (product(adjoint(Inv(False)(v)), inside, vh),)
+
+
+@dataclass(frozen=True)
+class Eigvals(General):
+    """Complex eigenvalues.   f[*b, n, n] -> c[*b, n]"""
+
+    rules = ("push", "pull", "batch")
+    keeps_residuals = True
+
+    def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
+        return Aval(a.shape[:-1], complex_dtype(a.dtype))
+
+    def impl(self, a: Any) -> Any:
+        return np.linalg.eigvals(a).astype(complex_dtype(a.dtype), copy=False)
+
+    # Derivatives need the vectors, and the decomposition that gives them gives the values too.
+
+    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        w, v = Eig()(*primals)
+        with derivative_rules():
+            inside = product(Inv(False)(v), tangents[0], v)
+            return w, match_aval(diagonal(inside), aval_of(w))
+
+    def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
+        w, v = Eig()(*args)
+        return w, _EigvalsPullback(v, aval_of(args[0]))
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(args[0]), True
+
+
+class _EigvalsPullback:
+    """The gradient of the eigenvalues of a general matrix."""
+
+    active = (True,)
+
+    def __init__(self, vectors: Any, argument: Aval) -> None:
+        self.residuals = [vectors]
+        self.argument = argument
+
+    def __call__(self, cts: Sequence[Any]) -> Sequence[Any]:
+        (v,) = self.residuals
+        return ValuesPullback(adjoint(Inv(False)(v)), adjoint(v), self.argument)(cts)
