@@ -125,24 +125,25 @@ def split(data, rng):
     return [Split(data.images[rows], data.digits[rows]) for rows in parts]
 
 
-def augment(images, rng):
-    """Move a share of the images by up to one pixel along each axis; add noise to all.
+def shifted(images):
+    """Views of each image moved by -1, 0 or 1 pixel along each axis: shape (rows, 3, 3, 8, 8).
 
-    What comes in at the border is empty.
+    What comes in at the border is empty; [:, 1, 1] are the images themselves.
     """
-    count = len(images)
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (8, 8), axis=(1, 2))
-    down, right = np.where(rng.random(count) < MOVED_SHARE, rng.integers(0, 3, (2, count)), 1)
-    moved = windows[np.arange(count), down, right]
-    return moved + PIXEL_NOISE * rng.standard_normal(moved.shape, dtype=np.float32)
+    return np.lib.stride_tricks.sliding_window_view(padded, (8, 8), axis=(1, 2))
 
 
-def minibatches(data, rng):
+def minibatches(data, views, rng):
+    """Batches of all rows in a random order; some of the images moved, all with noise."""
     order = rng.permutation(len(data.digits))
     for start in range(0, len(order) - BATCH + 1, BATCH):
         rows = order[start : start + BATCH]
-        yield augment(data.images[rows], rng), data.digits[rows]
+        shifts = rng.integers(0, 3, (2, BATCH))
+        down, right = np.where(rng.random(BATCH) < MOVED_SHARE, shifts, 1)
+        images = views[rows, down, right]
+        noise = PIXEL_NOISE * rng.standard_normal(images.shape, dtype=np.float32)
+        yield images + noise, data.digits[rows]
 
 
 # --- training ------------------------------------------------------------------------------------
@@ -151,6 +152,7 @@ def minibatches(data, rng):
 def train(data, seed, epochs, progress):
     rng = np.random.default_rng(seed)
     training, validation, test = split(data, rng)
+    views = shifted(training.images)
     params = init(rng)
     zeros = fgrad.tree.map(np.zeros_like, params)
     state = (0, zeros, zeros)
@@ -159,7 +161,7 @@ def train(data, seed, epochs, progress):
     best, best_epoch = params, -1
     for epoch in range(epochs):
         losses = []
-        for images, digits in minibatches(training, rng):
+        for images, digits in minibatches(training, views, rng):
             step_size = PEAK_STEP * 0.5 * (1 + np.cos(np.pi * state[0] / total_steps))
             value, grads = loss_and_grad(params, images, digits)
             params, state = update(params, grads, state, float(step_size))

@@ -1,0 +1,66 @@
+"""Composable transformations of NumPy programs: grad, vjp, jvp, vmap, jit and their kin.
+
+Functions are recorded into small typed programs of primitives, which the transforms interpret and
+``jit`` compiles to NumPy code. Results are NumPy arrays.
+"""
+
+import fgrad.operators  # noqa: F401 - attaches the operators to arrays and traced values
+from fgrad import (
+    dtypes,
+    errors,
+    extend,
+    lax,
+    nn,
+    numpy,
+    test_util,
+    tree,
+    tree_util,
+)
+from fgrad.array import Array
+from fgrad.avals import ShapeDtypeStruct
+from fgrad.config import config, disable_jit
+from fgrad.dtypes import float0
+from fgrad.transforms.checkpoint import checkpoint, remat
+from fgrad.transforms.grad import grad, value_and_grad
+from fgrad.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
+from fgrad.transforms.jit import jit
+from fgrad.transforms.jvp import jvp
+from fgrad.transforms.linearize import linear_transpose, linearize
+from fgrad.transforms.make_jaxpr import eval_shape, make_jaxpr
+from fgrad.transforms.vjp import vjp
+from fgrad.transforms.vmap import vmap
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Array",
+    "ShapeDtypeStruct",
+    "checkpoint",
+    "config",
+    "disable_jit",
+    "dtypes",
+    "errors",
+    "eval_shape",
+    "extend",
+    "float0",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "lax",
+    "linear_transpose",
+    "linearize",
+    "make_jaxpr",
+    "nn",
+    "numpy",
+    "remat",
+    "test_util",
+    "tree",
+    "tree_util",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

@@ -45,6 +45,10 @@ class Aval:
     def with_dtype(self, dtype: np.dtype[Any]) -> Aval:
         return Aval(self.shape, dtype)
 
+    def fits(self, other: Aval) -> bool:
+        """Whether shape and dtype agree; weakness may be lost where examples form a batch."""
+        return self.shape == other.shape and self.dtype == other.dtype
+
     def strong(self) -> Aval:
         return Aval(self.shape, self.dtype)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import fgrad
-import fgrad.numpy as fnp
 import numpy as np
 import pytest
+
+import fgrad
+import fgrad.numpy as fnp
 from fgrad import errors
 
 
@@ -27,13 +28,13 @@ def made(name: str, x: np.ndarray, *args: Any, **kwargs: Any) -> np.ndarray:
 
 X = np.array([[0.5, -1.5, 2.5], [3.5, -4.5, 5.5]])
 Y = np.array([7.0, 8.0])
-I = np.array([[0, 1, -1], [1, -2, 0]])
+ROWS = np.array([[0, 1, -1], [1, -2, 0]])
 MASK = np.array([[True, False, True], [False, True, True]])
 
 # Name: the function of floats x and y, and its value by NumPy.
 CASES: dict[str, tuple[Any, Any]] = {
-    "take": (lambda x, y: fnp.take(x, I), np.take(X, I)),
-    "take axis": (lambda x, y: fnp.take(x, I, axis=1), np.take(X, I, axis=1)),
+    "take": (lambda x, y: fnp.take(x, ROWS), np.take(X, ROWS)),
+    "take axis": (lambda x, y: fnp.take(x, ROWS, axis=1), np.take(X, ROWS, axis=1)),
     "take last": (lambda x, y: fnp.take(x, np.array([2]), axis=-1), np.take(X, [2], axis=-1)),
     "take one": (lambda x, y: fnp.take(x, 1, axis=0), X[1]),
     "take list": (lambda x, y: fnp.take(x, [0, 0]), X.ravel()[[0, 0]]),
@@ -51,8 +52,8 @@ CASES: dict[str, tuple[Any, Any]] = {
         np.stack([np.full(3, 3.0), X[1]]),
     ),
     "take_along_axis": (
-        lambda x, y: fnp.take_along_axis(x, I, axis=1),
-        np.take_along_axis(X, I, axis=1),
+        lambda x, y: fnp.take_along_axis(x, ROWS, axis=1),
+        np.take_along_axis(X, ROWS, axis=1),
     ),
     "take_along_axis 0": (
         lambda x, y: fnp.take_along_axis(x, np.array([[1, 0, -1]]), axis=0),
@@ -63,8 +64,8 @@ CASES: dict[str, tuple[Any, Any]] = {
         np.take_along_axis(X, np.array([[1, 0]]), axis=1),
     ),
     "take_along_axis broadcast": (
-        lambda x, y: fnp.take_along_axis(x[:1], I, axis=1),
-        np.take_along_axis(np.broadcast_to(X[:1], (2, 3)), I, axis=1),
+        lambda x, y: fnp.take_along_axis(x[:1], ROWS, axis=1),
+        np.take_along_axis(np.broadcast_to(X[:1], (2, 3)), ROWS, axis=1),
     ),
     "take_along_axis flat": (
         lambda x, y: fnp.take_along_axis(x, np.array([5, 0]), axis=None),
@@ -206,8 +207,8 @@ def test_derivatives(name: str) -> None:
 
 
 def test_positions_that_are_traced() -> None:
-    close(fgrad.jit(lambda i: fnp.take(X, i, axis=1))(I), np.take(X, I, axis=1))
-    close(fgrad.vmap(lambda i: fnp.take_along_axis(Y, i, axis=0))(I % 2), Y[I % 2])
+    close(fgrad.jit(lambda i: fnp.take(X, i, axis=1))(ROWS), np.take(X, ROWS, axis=1))
+    close(fgrad.vmap(lambda i: fnp.take_along_axis(Y, i, axis=0))(ROWS % 2), Y[ROWS % 2])
     close(fgrad.jit(lambda i: fnp.choose(i, X))(np.array([1, 0, 1])), np.choose([1, 0, 1], X))
     for f in (
         lambda i: fnp.take(X, i),
@@ -279,11 +280,17 @@ def test_flat_positions_and_back() -> None:
 
 def test_a_case_not_taken_neither_warns_nor_poisons() -> None:
     x = np.array([-1.0, 4.0])
-    f = lambda a: fnp.piecewise(a, [a > 0], [lambda t: t**0.5, 0.0])
+
+    def f(a):
+        return fnp.piecewise(a, [a > 0], [lambda t: t**0.5, 0.0])
+
     expected = np.array([0.0, 0.25])
     close(fgrad.vjp(f, x)[1](np.ones(2))[0], expected)
     close(fgrad.jit(lambda a: fgrad.vjp(f, a)[1](np.ones(2))[0])(x), expected)
-    g = lambda a: fnp.select([a > 0], [a**0.5], 0.0)
+
+    def g(a):
+        return fnp.select([a > 0], [a**0.5], 0.0)
+
     with np.errstate(invalid="ignore"):
         close(fgrad.vjp(g, x)[1](np.ones(2))[0], expected)
 
@@ -294,14 +301,14 @@ def test_a_case_not_taken_neither_warns_nor_poisons() -> None:
         (lambda: fnp.put(X, 0, 1.0), errors.InPlaceError, "inplace=False"),
         (lambda: fnp.place(X, MASK, Y), errors.InPlaceError, "inplace=False"),
         (lambda: fnp.fill_diagonal(X, 1.0), errors.InPlaceError, "inplace=False"),
-        (lambda: fnp.put_along_axis(X, I, 1.0, 1), errors.InPlaceError, "inplace=False"),
+        (lambda: fnp.put_along_axis(X, ROWS, 1.0, 1), errors.InPlaceError, "inplace=False"),
         (lambda: fnp.take(X, 0.5), errors.DTypeError, r"take: indices.*astype\(int\)"),
         (lambda: fnp.take(X, 0, axis=2), errors.AxisError, "take: axis 2"),
         (lambda: fnp.take(X, 0, mode="near"), errors.ArgumentError, "mode='near'"),
         (lambda: fnp.take(X, 7), errors.IndexOutOfRangeError, "index 7"),
         (lambda: fnp.take(X[:0], 0, axis=0, mode="clip"), errors.IndexOutOfRangeError, "without"),
-        (lambda: fnp.take_along_axis(X, I[0], 1), errors.ShapeError, r"2 axes and indices 1"),
-        (lambda: fnp.take_along_axis(X, I.T, 1), errors.ShapeError, "broadcast along axis 0"),
+        (lambda: fnp.take_along_axis(X, ROWS[0], 1), errors.ShapeError, r"2 axes and indices 1"),
+        (lambda: fnp.take_along_axis(X, ROWS.T, 1), errors.ShapeError, "broadcast along axis 0"),
         (lambda: fnp.compress([1, 1, 1], X, axis=0), errors.IndexOutOfRangeError, "beyond the 2"),
         (lambda: fnp.compress(MASK, X, axis=0), errors.ShapeError, "one axis"),
         (

@@ -183,6 +183,7 @@ def quantile_of(
             fraction = reshape(fraction, (*shape_of(fraction), *(1,) * last))
     if _METHODS[method][1]:
         answer = _at(ordered, low, per_lane)
+        answer = p.convert(answer, dtype_of(x), aval_of(x).weak and not shape_of(answer))
     else:
         pair = [aval_of(p.cast_to_float(x)), aval_of(q)]
         dtype = dtypes.canonical(common_dtype(pair))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fgrad.array import value, wrap
-from fgrad.avals import Aval, Shape, aval_of
+from fgrad.avals import Aval, Shape, aval_of, broadcast_shapes
 from fgrad.dtypes import is_inexact
 from fgrad.errors import ArgumentError, IndexOutOfRangeError, NonConcreteBooleanIndexError
 from fgrad.numpy._support import Array, ArrayLike, operand, stretched
@@ -57,8 +57,8 @@ def index_mode(mode: Any, what: str, default: str) -> Any:
     name = {"drop": "fill", "fill_or_drop": "fill"}.get(name, name)
     if name not in MODES:
         raise ArgumentError(
-            f"{what}: mode={mode!r} is not a mode; use 'promise_in_bounds', 'clip', 'wrap', 'fill', 'drop' "
-            "or 'raise'"
+            f"{what}: mode={mode!r} is not a mode; use 'promise_in_bounds', 'clip', 'wrap', "
+            "'fill', 'drop' or 'raise'"
         )
     return name
 
@@ -107,8 +107,8 @@ class IndexRef:
     wrap_negative_indices : bool
         False takes negative indices to be out of range.
 
-    Values are broadcast to the part and take the dtype of x. Where an index repeats, `set` keeps the
-    last value, and the other methods combine all of them.
+    Values are broadcast to the part and take the dtype of x. Where an index repeats, `set` keeps
+    the last value, and the other methods combine all of them.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class IndexRef:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """The array with `values` in this part. Differentiable towards x and values in both modes."""
+        """The array with `values` in this part. Differentiable in both modes."""
         return self._updated("set", values, mode, unique_indices, wrap_negative_indices)
 
     def add(
@@ -205,7 +205,7 @@ class IndexRef:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """The array with this part multiplied by `values`. Differentiable in both modes, zeros included."""
+        """The array with this part multiplied by `values`. Differentiable, at zeros too."""
         return self._updated("multiply", values, mode, unique_indices, wrap_negative_indices)
 
     mul = multiply
@@ -249,7 +249,7 @@ class IndexRef:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """The array with the least of this part and `values` there. Differentiable; ties split evenly."""
+        """The array with the least of this part and `values` there. Ties split evenly."""
         return self._updated("min", values, mode, unique_indices, wrap_negative_indices)
 
     def max(
@@ -262,7 +262,7 @@ class IndexRef:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """The array with the greatest of this part and `values` there. Differentiable; ties split evenly."""
+        """The array with the greatest of this part and `values` there. Ties split evenly."""
         return self._updated("max", values, mode, unique_indices, wrap_negative_indices)
 
     def apply(
@@ -317,9 +317,9 @@ class IndexRef:
         values = cast(operand(values, what, "values"), own.dtype, what)
         mask = _whole_mask(self.index, own.shape)
         if mask is not None:
-            if len(aval_of(values).shape) <= len(own.shape) - len(aval_of(mask).shape):
-                combined = _COMBINE[kind](x, values)
-                stretched(values, own.shape, what)
+            same = _same_for_all(values, len(own.shape) - len(aval_of(mask).shape))
+            if same is not None:
+                combined = _COMBINE[kind](x, stretched(same, own.shape, what))
                 return wrap(_like(select(_lined_up(mask, own.shape), combined, x), own, kind))  # type: ignore[no-any-return]
             if isinstance(mask, Tracer) and concrete(mask) is None:
                 raise NonConcreteBooleanIndexError(
@@ -353,13 +353,13 @@ class _Part:
         self.shape: Shape = selected
         if index_shapes:
             axes, place = self.selection.axes, self.selection.place
-            broadcast = np.broadcast_shapes(*index_shapes)
+            broadcast = broadcast_shapes(what, *index_shapes)
             self.shape = selected_shape(selected, axes, broadcast, place)
             if mode in ("clip", "wrap") and 0 not in broadcast:
                 if any([selected[axis] == 0 for axis in axes]):
                     raise IndexOutOfRangeError(
-                        f"{what}: an axis without elements is indexed, in an array of shape {shape}; "
-                        f"mode={mode!r} finds none there ({here()})"
+                        f"{what}: an axis without elements is indexed, in an array of shape "
+                        f"{shape}; mode={mode!r} finds none there ({here()})"
                     )
 
     def of(self, x: Any) -> _Part:
@@ -400,28 +400,29 @@ class _Part:
         self.selection = replace(selection, indices=checked)
 
     def rounds(self, what: str) -> list[list[Any]]:
-        """Index arrays without repetitions that together select each element as often as this index."""
+        """Index arrays without repetitions that together select all that this index does."""
         selection = self.selection
         known = [concrete(i) if isinstance(i, Tracer) else i for i in selection.indices]
         if any([i is None for i in known]):
             raise ArgumentError(
-                f"{what}: the indices are unknown while tracing, so that it is unknown how often the "
-                f"function applies to an element ({here()}); pass unique_indices=True if none repeats"
+                f"{what}: the indices are unknown while tracing, so that it is unknown how often "
+                f"the function applies to an element ({here()}); pass unique_indices=True if none "
+                "repeats"
             )
         sizes = index_shape(selection.static, aval_of(self.x).shape)
         return distinct_rounds(known, selection.axes, sizes, self.mode)
 
 
 def cast(values: Any, dtype: np.dtype[Any], what: str) -> Any:
-    """Values in the dtype of the array that they go into; a warning says where that loses a part."""
+    """Values in the dtype of what they go into, with a warning where that loses a part."""
     own = aval_of(values)
     if own.dtype == dtype and not own.weak:
         return values
     known_kind = own.weak and own.dtype.kind == "i" and dtype.kind in "iu"
     if not known_kind and not np.can_cast(own.dtype, dtype, "same_kind"):
         warnings.warn(
-            f"{what}: values of dtype {own.dtype} are cast to {dtype}, the dtype of x, which loses a "
-            f"part of them ({here()}); convert x or the values first",
+            f"{what}: values of dtype {own.dtype} are cast to {dtype}, the dtype of x, which loses "
+            f"a part of them ({here()}); convert x or the values first",
             FutureWarning,
             stacklevel=4,
         )
@@ -429,7 +430,7 @@ def cast(values: Any, dtype: np.dtype[Any], what: str) -> Any:
 
 
 def _like(x: Any, own: Aval, kind: str) -> Any:
-    """A result in the type of the array that was changed; a quotient of integers stays what it is."""
+    """A result in the type of the array that it comes from; quotients of integers excepted."""
     if kind in ("divide", "power") and not is_inexact(own.dtype):
         return x
     return convert(x, own.dtype, own.weak)
@@ -453,6 +454,13 @@ def _whole_mask(index: Any, shape: Shape) -> Any:
     if own.dtype.kind != "b" or own.shape != shape[: len(own.shape)]:
         return None
     return mask
+
+
+def _same_for_all(values: Any, rank: int) -> Any:
+    """Values that are the same for each element of `rank` axes; None if they are not."""
+    shape = aval_of(values).shape
+    extra = max(len(shape) - rank, 0)
+    return reshape(values, shape[extra:]) if shape[:extra] == (1,) * extra else None
 
 
 def _is_whole(item: Any) -> bool:

@@ -11,7 +11,7 @@ from fgrad.avals import aval_of, broadcast_shapes
 from fgrad.errors import ArgumentError, DTypeError, ShapeError
 from fgrad.numpy._support import Array, ArrayLike, operand, refuse_out, stretched, wrap
 from fgrad.numpy.at import index_mode
-from fgrad.numpy.indexing import index_operand
+from fgrad.numpy.positions import index_operand
 from fgrad.primitives.elementwise import (
     convert,
     less,
@@ -46,8 +46,8 @@ def select(
     Returns
     -------
     Array
-        Of the dtype that the choices and the default promote to. Differentiable towards all of them in
-        both modes; what is not chosen gets a cotangent of zero.
+        Of the dtype that the choices and the default promote to. Differentiable towards all of
+        them in both modes; what is not chosen gets a cotangent of zero.
 
     Raises
     ------
@@ -109,9 +109,9 @@ def piecewise(
     Returns
     -------
     Array
-        Of the dtype of x. Differentiable as the functions are. A function is given the elements of its
-        own case where the conditions are known, and all of x while they are unknown, as under `jit`: it
-        must act on each element alone.
+        Of the dtype of x. Differentiable as the functions are. A function is given the elements
+        of its own case where the conditions are known, and all of x while they are unknown, as
+        under `jit`: it must act on each element alone.
 
     Raises
     ------
@@ -131,8 +131,8 @@ def piecewise(
     count = len(conditions)
     if len(funclist) not in (count, count + 1):
         raise ArgumentError(
-            f"piecewise: {len(funclist)} functions for {count} conditions; give {count}, or {count + 1} with "
-            "one for where none holds"
+            f"piecewise: {len(funclist)} functions for {count} conditions; give {count}, or "
+            f"{count + 1} with one for where none holds"
         )
     otherwise = funclist[count] if len(funclist) > count else 0
     none_holds = _none_of(conditions, own.shape)
@@ -150,7 +150,9 @@ def _conditions(condlist: Any, rank: int) -> list[Any]:
     items = list(condlist)
     if isinstance(condlist, (np.ndarray, Tracer)) and len(condlist.shape) > rank:
         return items
-    nested = items and (isinstance(items[0], (list, tuple)) or np.ndim(items[0]) > 0)
+    nested = items and (
+        isinstance(items[0], (list, tuple)) or len(getattr(items[0], "shape", ())) > 0
+    )
     return items if nested or not rank else [condlist]
 
 
@@ -216,8 +218,8 @@ def choose(
     choices : sequence of array_like
         Arrays that are broadcast with `a` and with one another.
     mode : {"raise", "wrap", "clip"}
-        What happens to a number out of range: an error, counting modulo the number of choices, or the
-        nearest one.
+        What happens to a number out of range: an error, counting modulo the number of choices, or
+        the nearest one.
 
     Returns
     -------

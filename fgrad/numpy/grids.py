@@ -63,11 +63,10 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = None, sparse: bool = F
     Examples
     --------
     >>> import fgrad.numpy as fnp
-    >>> fnp.indices((2, 2))
-    Array([[[0, 0],
-            [1, 1]],
-           [[0, 1],
-            [0, 1]]], dtype=int64)
+    >>> rows, columns = fnp.indices((2, 2))
+    >>> columns
+    Array([[0, 1],
+           [0, 1]], dtype=int64)
     """
     shape = static_shape(tuple(dimensions), "indices")
     wanted = given_dtype(dtype, "indices") or dtypes.canonical(dtypes.INT64)

@@ -44,10 +44,10 @@ class Mask:
 class Selection:
     """The normal form of an index expression.
 
-    ``static`` is complete and in bounds, as `StaticIndex` takes it; ``indices`` are integer values for
-    ``axes`` of what that selects, in the form that `Gather` takes. There are none where the expression
-    is static. ``keeps_all`` says that the static step only adds axes, ``distinct`` that no element is
-    selected twice.
+    ``static`` is complete and in bounds, as `StaticIndex` takes it; ``indices`` are integer
+    values for ``axes`` of what that selects, in the form that `Gather` takes. There are none
+    where the expression is static. ``keeps_all`` says that the static step only adds axes,
+    ``distinct`` that no element is selected twice.
     """
 
     static: tuple[Any, ...]
@@ -61,8 +61,8 @@ class Selection:
 def getitem(x: Any, index: Any) -> Any:
     """``x[index]`` by NumPy's rules, of an inside value.
 
-    Linear in x; where an index repeats, cotangents add up. An index out of range raises at once where it
-    is known, and when the compiled function runs otherwise.
+    Linear in x; where an index repeats, cotangents add up. An index out of range raises at once
+    where it is known, and when the compiled function runs otherwise.
 
     Raises
     ------
@@ -130,13 +130,13 @@ def parse(
         Whether index arrays of known value are held against the shape here. An integer always is,
         unless `fold` is true.
     fold : bool
-        Take integers for index arrays where there are any, or where they are out of range.
+        Take integers for index arrays where others are, or where they are out of range.
     wrap : bool
         Whether negative integers are in range.
     """
     items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
     items = _expanded(items, shape)
-    has_arrays = any([isinstance(i, Mask) or bool(_shape_of(i)) for i in items])
+    fold_all = fold and any([isinstance(i, (Mask, Tracer, ndarray)) for i in items])
     static: list[Any] = []
     axes: list[int] = []
     indices: list[Any] = []
@@ -172,7 +172,7 @@ def parse(
                 index_by(found)
             axis += mask.ndim
         elif type(item) is int and not (
-            fold and (has_arrays or not (-shape[axis] if wrap else 0) <= item < shape[axis])
+            fold_all or (fold and not (-shape[axis] if wrap else 0) <= item < shape[axis])
         ):
             static.append(_checked_integer(item, axis, shape))
             keeps_all = False
@@ -182,9 +182,9 @@ def parse(
                 _check_range(item, axis, shape)
             static.append(slice(0, shape[axis], 1))
             index_by(item)
-            distinct = distinct and aval_of(item).size == 1
+            distinct = distinct and not any([n != 1 for n in aval_of(item).shape])
             axis += 1
-    if indices:
+    if len(indices) > 1:
         _check_broadcast(indices)
     # Index arrays apart from one another put their axes first.
     place = blocks[0] if len(blocks) == 1 else 0
@@ -199,16 +199,12 @@ def _window(item: slice, size: int) -> slice:
     return slice(start, None if stop < 0 else stop, step)
 
 
-def _shape_of(item: Any) -> Shape:
-    return getattr(item, "shape", ())
-
-
 def _checked_integer(position: int, axis: int, shape: Shape) -> int:
     size = shape[axis]
     if not -size <= position < size:
         raise IndexOutOfRangeError(
-            f"index {position} is out of range for axis {axis} with size {size}, in an array of shape "
-            f"{shape}, at {here()}"
+            f"index {position} is out of range for axis {axis} with size {size}, in an array of "
+            f"shape {shape}, at {here()}"
         )
     return position % size
 
@@ -234,8 +230,8 @@ def _check_mask(mask: Any, axis: int, shape: Shape) -> None:
     covered = shape[axis : axis + mask.ndim]
     if mask.shape != covered:
         raise IndexOutOfRangeError(
-            f"a boolean mask of shape {mask.shape} indexes axes of sizes {covered}, in an array of shape "
-            f"{shape}; a mask has the shape of what it selects from ({here()})"
+            f"a boolean mask of shape {mask.shape} indexes axes of sizes {covered}, in an array of "
+            f"shape {shape}; a mask has the shape of what it selects from ({here()})"
         )
 
 
@@ -250,8 +246,8 @@ def _expanded(items: Sequence[Any], shape: Shape) -> list[Any]:
     missing = len(shape) - consumed
     if missing < 0:
         raise IndexOutOfRangeError(
-            f"too many indices: {consumed} axes are indexed of an array with {len(shape)}, of shape "
-            f"{shape} ({here()})"
+            f"too many indices: {consumed} axes are indexed of an array with {len(shape)}, of "
+            f"shape {shape} ({here()})"
         )
     whole = [slice(None)] * missing
     if not ellipses:
@@ -283,7 +279,7 @@ def _item(item: Any) -> Any:
             return _item(item)
     if isinstance(item, (list, tuple)):
         item = from_nested(item, "an index")
-        if isinstance(item, ndarray) and not item.size and item.dtype == np.float64:
+        if isinstance(item, ndarray) and not item.size and item.dtype.kind == "f":
             # An empty list has no type of its own.
             item = item.astype(np.intp)
     elif not isinstance(item, (str, bytes)) and not is_array_like(item):
@@ -295,8 +291,8 @@ def _item(item: Any) -> Any:
         return _array_item(item)
     advice = " as a static argument" if isinstance(item, str) else ""
     raise IndexTypeError(
-        f"{item!r} of type {kind.__name__} cannot be an index; use integers, slices, None, ..., integer "
-        f"arrays or boolean masks{advice} ({here()})"
+        f"{item!r} of type {kind.__name__} cannot be an index; use integers, slices, None, ..., "
+        f"integer arrays or boolean masks{advice} ({here()})"
     )
 
 
@@ -306,15 +302,15 @@ def _array_item(item: Any) -> Any:
         known = concrete(item) if isinstance(item, Tracer) else item
         if known is None:
             raise NonConcreteBooleanIndexError(
-                f"a boolean mask whose value is unknown cannot be an index, since the shape of the result "
-                f"depends on it: {describe_unknown(item)} ({here()}); use fnp.where(mask, x, y), or "
-                "x.at[mask].set(...), or positions from fnp.nonzero(mask, size=...)"
+                "a boolean mask whose value is unknown cannot be an index, since the shape of the "
+                f"result depends on it: {describe_unknown(item)} ({here()}); use fnp.where(mask, "
+                "x, y), or x.at[mask].set(...), or positions from fnp.nonzero(mask, size=...)"
             )
         return Mask(np.asarray(known))
     if dtype_kind not in "iu":
         raise IndexTypeError(
-            f"an array of dtype {item.dtype} cannot be an index; convert it to integers first, as in "
-            f"i.astype(int) ({here()})"
+            f"an array of dtype {item.dtype} cannot be an index; convert it to integers first, as "
+            f"in i.astype(int) ({here()})"
         )
     if isinstance(item, Tracer):
         return item
@@ -335,8 +331,8 @@ def _bound(bound: Any) -> int | None:
         known = concrete(bound)
         if known is None:
             raise IndexTypeError(
-                f"the bounds of a slice must be known while tracing, since they give the result its "
-                f"shape, but one is {describe_unknown(bound)} ({here()}); use "
+                "the bounds of a slice must be known while tracing, since they give the result "
+                f"its shape, but one is {describe_unknown(bound)} ({here()}); use "
                 "fgrad.lax.dynamic_slice(x, starts, sizes) for a window of fixed size, or fnp.where"
             )
         bound = known

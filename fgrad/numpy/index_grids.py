@@ -19,7 +19,7 @@ from fgrad.numpy._support import (
     static_int,
     static_shape,
 )
-from fgrad.numpy.indexing import index_operand
+from fgrad.numpy.positions import index_operand
 from fgrad.primitives.elementwise import (
     convert,
     floor_divide,
@@ -256,8 +256,8 @@ def mask_indices(
     known = concrete(mask) if isinstance(mask, Tracer) else mask
     if known is None:
         raise NonConcreteBooleanIndexError(
-            f"mask_indices: the mask is unknown while tracing: {describe_unknown(mask)} ({here()}); make "
-            "k a static argument"
+            f"mask_indices: the mask is unknown while tracing: {describe_unknown(mask)} "
+            f"({here()}); make k a static argument"
         )
     rows, columns = np.nonzero(known)
     if size is not None:
@@ -372,8 +372,8 @@ def ravel_multi_index(
     dims : sequence of int
         The shape of the array.
     mode : {"raise", "wrap", "clip"}, or a sequence of them
-        What happens to a position out of range, negative ones included; one mode for each axis, or one
-        for all.
+        What happens to a position out of range, negative ones included; one mode for each axis,
+        or one for all.
     order : {"C", "F"}
         Which axis varies fastest when flattening: the last, or the first.
     dtype : dtype-like, optional

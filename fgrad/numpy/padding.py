@@ -12,14 +12,14 @@ from fgrad.array import Array, wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, normal_axis, operand, static_int
+from fgrad.numpy.averages import mean
 from fgrad.numpy.creation import imported
 from fgrad.numpy.mapping import apply_along_axis
+from fgrad.numpy.quantiles import median
 from fgrad.numpy.ranges import spaced
 from fgrad.numpy.reductions import max as largest
-from fgrad.numpy.reductions import mean
 from fgrad.numpy.reductions import min as smallest
 from fgrad.numpy.reordering import along, taken
-from fgrad.numpy.sorting import median
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import broadcast_to, reshape, zeros_of
 from fgrad.primitives.shape import Concatenate, Pad, static_index

@@ -6,7 +6,11 @@ traced values they run the function of `fgrad.numpy` that has the same name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,10 +18,14 @@ import numpy as np
 from fgrad.array import Array, plain, wrap
 from fgrad.errors import ArgumentError, InPlaceError, NonArrayError
 from fgrad.numpy._support import operand, strong
+from fgrad.source_info import here
 from fgrad.tracing import Tracer
 
 #: NumPy ufunc or function -> the function of fgrad that stands for it; filled by `register`.
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+#: Name of a module that is imported late -> names of its functions and what stands for them.
+_LATE: dict[str, Mapping[str, Callable[..., Any]]] = {}
+
 _REDUCTIONS: dict[str, tuple[str, str | None]] = {
     "add": ("sum", "cumsum"),
     "multiply": ("prod", "cumprod"),
@@ -26,56 +34,131 @@ _REDUCTIONS: dict[str, tuple[str, str | None]] = {
     "logical_and": ("all", None),
     "logical_or": ("any", None),
 }
+#: What the operators of a NumPy scalar on the left call.
+_OPERATORS = frozenset(
+    (
+        np.add,
+        np.subtract,
+        np.multiply,
+        np.true_divide,
+        np.floor_divide,
+        np.remainder,
+        np.power,
+        np.matmul,
+        np.bitwise_and,
+        np.bitwise_or,
+        np.bitwise_xor,
+        np.left_shift,
+        np.right_shift,
+        np.equal,
+        np.not_equal,
+        np.less,
+        np.less_equal,
+        np.greater,
+        np.greater_equal,
+    )
+)
+#: Functions of NumPy that write into their first argument.
+_WRITING = frozenset((np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis))
+#: Arguments that ask for something about memory or casting, which the functions of fgrad decide.
+_INERT = frozenset(("casting", "copy", "like", "order", "subok"))
 
 
-def register(namespace: dict[str, Any], numpy_namespace: Any = np) -> None:
-    """Let NumPy's functions find their counterparts, by name."""
-    for name, function in namespace.items():
-        theirs = getattr(numpy_namespace, name, None)
-        if callable(theirs) and callable(function) and not isinstance(theirs, type):
-            _FUNCTIONS.setdefault(theirs, function)
+def register(names: Iterable[str], ours: ModuleType, theirs: ModuleType) -> None:
+    """Let the functions of a module of NumPy find those of the same names in one of fgrad."""
+    for name in names:
+        function, counterpart = getattr(ours, name), getattr(theirs, name, None)
+        if not callable(counterpart) or isinstance(counterpart, type) or counterpart is function:
+            continue
+        if callable(function):
+            _FUNCTIONS.setdefault(counterpart, function)
 
 
-def _by_name(name: str) -> Callable[..., Any] | None:
-    theirs = getattr(np, name, None)
-    return None if theirs is None else _FUNCTIONS.get(theirs)
+def register_late(module: str, functions: Mapping[str, Callable[..., Any]]) -> None:
+    """The same for a module that fgrad does not import by itself: it is looked at when it is there."""
+    _LATE[module] = functions
+
+
+def counterpart(theirs: Any) -> Callable[..., Any] | None:
+    """The function of fgrad that stands for one of NumPy or SciPy."""
+    found = _FUNCTIONS.get(theirs)
+    if found is None:
+        name = getattr(theirs, "__name__", "")
+        for module, functions in _LATE.items():
+            if name in functions and getattr(sys.modules.get(module), name, None) is theirs:
+                found = _FUNCTIONS[theirs] = functions[name]
+    return found
+
+
+# ---- on arrays -----------------------------------------------------------------------------------
 
 
 def strip(x: Any) -> Any:
     """Arrays, also inside lists and tuples, as the plain arrays that they hold."""
-    if type(x) is Array:
+    kind = type(x)
+    if kind is Array:
         inside = plain(x)
         return inside if type(inside) is np.ndarray else x.view(np.ndarray)
-    if type(x) in (list, tuple):
-        return type(x)(map(strip, x))
+    if kind is list or kind is tuple:
+        return kind(map(strip, x))
     return x
 
 
 def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """``np.sin(x)`` and its kin on arrays."""
-    if any(isinstance(x, Tracer) for x in inputs):
-        return tracer_ufunc(self, ufunc, method, *inputs, **kwargs)
-    out = kwargs.get("out")
-    if out is not None:
-        for target in out:
+    for x in inputs:
+        if isinstance(x, Tracer):
+            return tracer_ufunc(self, ufunc, method, *inputs, **kwargs)
+    if method == "__call__":
+        if not kwargs and isinstance(inputs[0], np.generic) and ufunc in _OPERATORS:
+            # A NumPy scalar on the left of an operator: it gives an array of fgrad, as on the right.
+            return _FUNCTIONS[ufunc](*inputs)
+        # A weak array is a Python number for NumPy too.
+        inputs = tuple([plain(x) if type(x) is Array else x for x in inputs])
+    else:
+        if method == "at" and type(inputs[0]) is Array:
+            raise _written_to(f"np.{ufunc.__name__}.at(x, ...)")
+        inputs = tuple([strip(x) for x in inputs])
+    if "out" in kwargs:
+        for target in kwargs["out"]:
             if type(target) is Array:
-                raise InPlaceError(
-                    f"np.{ufunc.__name__}(..., out=x): x is an array of fgrad, which does not change; use np.array(x) for a "
-                    "writable copy"
-                )
-    where = kwargs.get("where")
-    if where is not None:
-        kwargs["where"] = strip(where)
-    # A weak array is a Python number for NumPy too.
-    stripped = [plain(x) if type(x) is Array else x for x in inputs]
-    return getattr(ufunc, method)(*stripped, **kwargs)
+                raise _written_to(f"np.{ufunc.__name__}(..., out=x)")
+    if "where" in kwargs:
+        kwargs["where"] = strip(kwargs["where"])
+    return getattr(ufunc, method)(*inputs, **kwargs)
+
+
+def _written_to(call: str) -> InPlaceError:
+    return InPlaceError(
+        f"{call}: x is an array of fgrad, which does not change; np.array(x) is a writable copy, and "
+        f"x.at[i].set(v) a changed array ({here()})"
+    )
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """``np.concatenate([x, y])`` and its kin on arrays."""
-    if any(issubclass(t, Tracer) for t in types):
-        return tracer_function(self, function, types, args, kwargs)
-    return function(*strip(list(args)), **{name: strip(arg) for name, arg in kwargs.items()})
+    for t in types:
+        if issubclass(t, Tracer):
+            return tracer_function(self, function, types, args, kwargs)
+    if function in _WRITING and args and type(args[0]) is Array:
+        raise _written_to(f"np.{function.__name__}(x, ...)")
+    if type(kwargs.get("out")) is Array:
+        raise _written_to(f"np.{function.__name__}(..., out=x)")
+    return function(*map(strip, args), **{name: strip(arg) for name, arg in kwargs.items()})
+
+
+# ---- on traced values ------------------------------------------------------------------------------
+
+
+def _by_numpy_rules(result: Any) -> Any:
+    """NumPy's own functions make strong results of Python numbers."""
+    if isinstance(result, (Array, Tracer)):
+        return wrap(strong(operand(result, "a function of NumPy")))
+    if isinstance(result, tuple) and hasattr(result, "_make"):
+        return result._make(map(_by_numpy_rules, result))
+    if isinstance(result, (list, tuple)):
+        return type(result)(map(_by_numpy_rules, result))
+    return result
 
 
 def tracer_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -83,57 +166,98 @@ def tracer_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     name = ufunc.__name__
     if kwargs.pop("out", None) is not None:
         raise InPlaceError(
-            f"np.{name}(..., out=x) would write traced values into an array; use the result instead"
+            f"np.{name}(..., out=x), or an operator such as x += v, would write a traced value into a NumPy array "
+            f"({here()}); write x = x + v, or use the result of the function"
+        )
+    if method == "at":
+        raise InPlaceError(
+            f"np.{name}.at(x, i, v) would write a traced value into a NumPy array ({here()}); use "
+            "fnp.asarray(x).at[i].add(v) and its kin"
         )
     dtype = kwargs.pop("dtype", None)
     if method in ("reduce", "accumulate"):
-        function = _reduction(name, method)
-        if method == "reduce":
-            kwargs.setdefault("axis", inputs[1] if len(inputs) > 1 else 0)
-        elif "axis" not in kwargs:
-            kwargs["axis"] = inputs[1] if len(inputs) > 1 else 0
-        return function(inputs[0], **kwargs, **({} if dtype is None else {"dtype": dtype}))
-    function = _FUNCTIONS.get(ufunc)
+        return _by_numpy_rules(_reduced(name, method, inputs, dtype, kwargs))
+    function = counterpart(ufunc)
     if function is None:
         raise NonArrayError(
-            f"the ufunc {name} has no counterpart in fgrad, so that traced values cannot pass through it; "
-            "declare it with fgrad.extend, or compute it outside of the trace"
+            f"the ufunc {name} has no counterpart in fgrad, so that traced values cannot pass through it "
+            f"({here()}); declare it with fgrad.extend, or compute it outside of the trace"
         )
     if method == "outer":
-        first, second = inputs
-        shape = np.shape(first) + (1,) * np.ndim(second)
-        return tracer_ufunc(self, ufunc, "__call__", operand(first, name).reshape(shape), second, **kwargs)
-    if method != "__call__" or set(kwargs) - {"casting", "order", "subok", "signature"}:
-        listed = ", ".join([method, *kwargs])
-        raise ArgumentError(f"np.{name} on traced values does not support {listed}; use functions of fgrad.numpy")
-    result = function(*inputs)
-    results = result if isinstance(result, tuple) else (result,)
-    # NumPy's own functions make strong results of Python numbers.
-    outs = tuple(wrap(strong(operand(r, name))) for r in results)
-    if dtype is not None:
-        outs = tuple(o.astype(dtype) for o in outs)
-    return outs if isinstance(result, tuple) else outs[0]
+        first, second = (operand(x, name) for x in inputs)
+        inputs = (_with_axes(first, np.ndim(second) if not isinstance(second, Tracer) else second.ndim), second)
+    elif method != "__call__":
+        raise ArgumentError(
+            f"np.{name}.{method} on traced values is not supported ({here()}); use functions of fgrad.numpy"
+        )
+    kwargs = _accepted(function, kwargs, f"np.{name}")
+    result = _by_numpy_rules(function(*inputs, **kwargs))
+    if dtype is None:
+        return result
+    return tuple(r.astype(dtype) for r in result) if isinstance(result, tuple) else result.astype(dtype)
 
 
-def _reduction(name: str, method: str) -> Callable[..., Any]:
+def _with_axes(x: Any, count: int) -> Any:
+    wrapped = wrap(x)
+    return wrapped.reshape(wrapped.shape + (1,) * count)
+
+
+def _reduced(name: str, method: str, inputs: Sequence[Any], dtype: Any, kwargs: dict[str, Any]) -> Any:
     pair = _REDUCTIONS.get(name)
     found = None if pair is None else pair[0] if method == "reduce" else pair[1]
-    function = None if found is None else _by_name(found)
+    function = None if found is None else _FUNCTIONS.get(getattr(np, found))
     if function is None:
-        raise ArgumentError(f"np.{name}.{method} on traced values is not supported; use functions of fgrad.numpy")
-    return function
+        raise ArgumentError(
+            f"np.{name}.{method} on traced values is not supported ({here()}); use functions of fgrad.numpy"
+        )
+    kwargs = _accepted(function, kwargs, f"np.{name}.{method}")
+    # A ufunc works along the first axis where a function takes all of them.
+    kwargs.setdefault("axis", 0)
+    if dtype is not None:
+        kwargs["dtype"] = dtype
+    return function(inputs[0], **kwargs)
+
+
+@functools.cache
+def _parameters(function: Callable[..., Any]) -> frozenset[str] | None:
+    """The names of the arguments that a function takes by keyword; None if it takes any."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    return frozenset(p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY)
+
+
+def _accepted(function: Callable[..., Any], kwargs: dict[str, Any], name: str) -> dict[str, Any]:
+    """The keyword arguments of a NumPy call that its counterpart takes."""
+    names = _parameters(function)
+    accepted = {}
+    for key, given in kwargs.items():
+        if given is np._NoValue:
+            continue
+        if names is None or key in names:
+            accepted[key] = given
+        elif key == "where" and given is True:
+            continue
+        elif key not in _INERT and given is not None:
+            raise ArgumentError(
+                f"{name} on traced values does not take {key}= ({here()}); use functions of fgrad.numpy"
+            )
+    return accepted
 
 
 def tracer_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """``np.concatenate([x, y])`` and its kin on traced values."""
-    ours = _FUNCTIONS.get(function)
-    if ours is None:
-        module = getattr(function, "__module__", "numpy")
-        raise NonArrayError(
-            f"{module}.{function.__name__} has no counterpart in fgrad.numpy, so that traced values cannot pass through it"
-        )
-    if kwargs.get("out") is not None:
+    name = f"{getattr(function, '__module__', None) or 'numpy'}.{function.__name__}"
+    name = "np." + name.removeprefix("numpy.") if name.startswith("numpy.") else name
+    if function in _WRITING or (kwargs.get("out") is not None):
         raise InPlaceError(
-            f"np.{function.__name__}(..., out=x) would write traced values into an array; use the result instead"
+            f"{name} would write a traced value into a NumPy array ({here()}); use fnp.full, fnp.array or fnp.stack to make "
+            "an array of traced values, and x.at[i].set(v) to change one"
         )
-    return ours(*args, **kwargs)
+    ours = counterpart(function)
+    if ours is None:
+        raise NonArrayError(
+            f"{name} has no counterpart in fgrad, so that traced values cannot pass through it ({here()}); use functions "
+            "of fgrad.numpy"
+        )
+    return _by_numpy_rules(ours(*args, **_accepted(ours, kwargs, name)))

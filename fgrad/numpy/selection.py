@@ -6,7 +6,7 @@ from typing import Any
 
 from fgrad.errors import ArgumentError
 from fgrad.numpy._support import ArrayLike, operand, wrap
-from fgrad.numpy.sorting import nonzero
+from fgrad.numpy.searching import nonzero
 from fgrad.numpy.ufuncs import chosen
 
 

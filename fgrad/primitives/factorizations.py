@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from fgrad.avals import Aval, aval_of
+from fgrad.errors import NonDifferentiableError
 from fgrad.primitives.elementwise import complex_, div, sub
 from fgrad.primitives.families import Full, General, absorbing_product, match_aval, mul, neg
 from fgrad.primitives.linalg import (
     Decomposition,
     MatrixFunction,
+    MatrixPullback,
     adjoint,
     columns,
     conjugate,
@@ -167,6 +169,69 @@ class Qr(Decomposition):
 
     def lower(self, emit: Any, *names: str) -> str:
         return f"np.linalg.qr({names[0]}, {'complete' if self.complete else 'reduced'!r})"
+
+
+@dataclass(frozen=True)
+class TriangularFactor(General):
+    """The upper triangle of a QR decomposition alone.   f[*b, m, n] -> f[*b, min(m, n), n]"""
+
+    rules = ("push", "pull", "batch")
+    keeps_residuals = True
+
+    def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
+        return Qr().abstract_eval(a)[1]
+
+    def impl(self, a: Any) -> Any:
+        return np.linalg.qr(a, "r")
+
+    # Derivatives need Q, and the decomposition that gives it gives R too.
+
+    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (_, r), (_, dr) = Qr().push(primals, tangents)
+        return r, dr
+
+    def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
+        answers = Qr()(*args)
+        return answers[1], _TriangularPullback(Qr(), needs, answers, args)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(args[0]), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        return f"np.linalg.qr({names[0]}, 'r')"
+
+
+class _TriangularPullback(MatrixPullback):
+    """The pullback of a QR decomposition of which R alone is an answer."""
+
+    def __call__(self, cts: Sequence[Any]) -> Sequence[Any]:
+        return super().__call__([None, *cts])
+
+
+@dataclass(frozen=True)
+class HouseholderQr(Decomposition):
+    """LAPACK's form of a QR decomposition.   f[*b, m, n] -> f[*b, n, m] f[*b, min(m, n)]"""
+
+    def abstract_eval(self, a: Aval) -> Sequence[Aval]:  # type: ignore[override]
+        *lead, m, n = a.shape
+        return [Aval((*lead, n, m), a.dtype), Aval((*lead, min(m, n)), a.dtype)]
+
+    def impl(self, a: Any) -> Any:
+        return list(np.linalg.qr(a, "raw"))
+
+    def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        raise self._refusal()
+
+    def gradient(self, g: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
+        raise self._refusal()
+
+    def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
+        return False, (False,)
+
+    def _refusal(self) -> NonDifferentiableError:
+        return NonDifferentiableError(
+            "qr: mode='raw' has no derivative; use mode='reduced', 'complete' or 'r'"
+        )
 
 
 def _rotation(inside: Any) -> Any:

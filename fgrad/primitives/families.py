@@ -174,9 +174,19 @@ class Elementwise(_Declared, abstract=True):
 
 
 def _partial_reads(partial: Callable[..., Any], arity: int) -> tuple[bool, ...]:
-    """What a slope reads of (answer, *operands): found by recording it on unknown scalars."""
-    scalar = Aval((), dtypes.FLOAT64)
-    return used_inputs(record(lambda *xs: [partial(*xs)], [scalar] * (1 + arity), "a slope"))
+    """What a slope reads of (answer, *operands): found by recording it on unknown scalars.
+
+    Real and complex ones, since a slope may differ between them.
+    """
+    read = (False,) * (1 + arity)
+    for dtype in (dtypes.FLOAT64, dtypes.COMPLEX128):
+        scalars = [Aval((), dtype)] * (1 + arity)
+        try:
+            program = record(lambda *xs: [partial(*xs)], scalars, "a slope")
+        except DTypeError:
+            continue
+        read = tuple([a or b for a, b in zip(read, used_inputs(program), strict=True)])
+    return read
 
 
 def align_ranks(args: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
@@ -416,6 +426,11 @@ class Convert(Elementwise):
         else:
             scalar = _convert_dtype(x, self.dtype)
         return scalar.item() if self.weak else scalar
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        # A batch has no weak elements: Python numbers of several examples make an array.
+        (x,) = args
+        return (x if aval_of(x).dtype == self.dtype else Convert(self.dtype)(x)), True
 
     def lower(self, emit: Any, *names: str) -> str:
         return f"{emit.constant(self.impl, f'as_{self.dtype.name}')}({names[0]})"

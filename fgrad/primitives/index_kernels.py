@@ -123,10 +123,12 @@ def scalar_key(indices: Sequence[Any], axes: Sequence[int], shape: Shape, mode: 
 def flat_positions(
     indices: Sequence[Any], axes: Sequence[int], shape: Shape, mode: Mode
 ) -> tuple[Any, Any]:
-    """Positions along the indexed axes seen as one, in the order of the index, and which are real."""
+    """Positions along the indexed axes seen as one, in index order, and which are in range."""
     positions, in_range = normal_indices(indices, axes, shape, mode)
-    index_shape = np.broadcast_shapes(*[p.shape for p in positions])
     flat = positions[0]
+    if len(positions) == 1:
+        return flat.ravel(), None if in_range is None else in_range.ravel()
+    index_shape = np.broadcast_shapes(*[p.shape for p in positions])
     for position, axis in zip(positions[1:], axes[1:], strict=True):
         flat = flat * shape[axis] + position
     flat = np.broadcast_to(flat, index_shape).ravel()

@@ -281,3 +281,9 @@ def tril(x: Any, offset: int = 0) -> Any:
 def triu(x: Any, offset: int = 0) -> Any:
     """The upper triangles of matrices."""
     return Triangle(False, offset)(x)
+
+
+def hermitian_from_triangle(x: Any, lower_half: bool) -> Any:
+    """The Hermitian matrices that have this triangle, and the real part of this diagonal."""
+    half = tril(x, -1) if lower_half else triu(x, 1)
+    return total(half, adjoint(half), diagonal_matrix(real_part(diagonal(x))))

@@ -161,7 +161,7 @@ class ScatterAdd(_Scatter, Linear):
         return self(t_x, t_updates, *indices)
 
 
-class _CombiningRules:
+class _Combining(_Scatter):
     """The rules of a scatter that reads what it combines, from the slopes that it gives."""
 
     def slopes(self, answer: Any, x: Any, updates: Any, indices: Sequence[Any]) -> tuple[Any, Any]:
@@ -181,7 +181,7 @@ class _CombiningRules:
                 return t_x
             shape = aval_of(answer).shape
             terms = absorbing_product(t_updates, updates_slope)
-            total = AddAt(self.axes, shape, self.mode, self.place)(terms, *indices)  # type: ignore[attr-defined]
+            total = AddAt(self.axes, shape, self.mode, self.place)(terms, *indices)
             return total if t_x is None else add(t_x, total)
 
     def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
@@ -200,7 +200,7 @@ class _CombiningRules:
 
 
 @dataclass(frozen=True)
-class ScatterMultiply(_CombiningRules, _Scatter, General):
+class ScatterMultiply(_Combining, General):
     """Multiply by updates at integer positions.   a[*s] a[*t] i[*b1] ... -> a[*s]"""
 
     kind = "multiply"
@@ -334,7 +334,7 @@ class StableOrder(NonDifferentiable):
         return self(args[0]), True
 
 
-class _Extremum(_CombiningRules, _Scatter):
+class _Extremum(_Combining):
     """Ties split evenly among x and all updates that equal the result."""
 
     def slopes(self, answer: Any, x: Any, updates: Any, indices: Sequence[Any]) -> tuple[Any, Any]:

@@ -209,13 +209,12 @@ class Searchsorted(NonDifferentiable):
         dtype = _index_dtype()
         if not self.batch_axes:
             return np.searchsorted(a, v, self.side).astype(dtype, copy=False)
-        answer = np.empty(v.shape, dtype)
-        batch = self.batch_axes
-        for out, row, values in zip(
-            _flat_lanes(answer, batch), _flat_lanes(a, batch), _flat_lanes(v, batch), strict=True
-        ):
-            out[...] = np.searchsorted(row, values, self.side)
-        return answer
+        lanes = math.prod(v.shape[: self.batch_axes])
+        answer = np.empty((lanes, math.prod(v.shape[self.batch_axes :])), dtype)
+        rows, values = a.reshape(lanes, a.shape[-1]), v.reshape(answer.shape)
+        for lane in range(lanes):
+            answer[lane] = np.searchsorted(rows[lane], values[lane], self.side)
+        return answer.reshape(v.shape)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         if not mapped[0] and not self.batch_axes:
@@ -296,7 +295,7 @@ class Unique(NonDifferentiable):
 
     a[*batch, n, *row] -> i64[*batch, size] i64[*batch, n] i64[*batch, size] i64[*batch]
 
-    Beyond the different rows, positions and counts are 0.
+    Beyond the different rows, the first position is repeated, and counts are 0.
     """
 
     size: int
@@ -321,6 +320,7 @@ class Unique(NonDifferentiable):
         for rows, first, inverse, counts, _ in lanes:
             found = unique_rows(rows, self.equal_nan)
             kept = min(len(found[0]), self.size)
+            first[...] = found[0][0] if len(found[0]) else 0
             first[:kept], counts[:kept] = found[0][:kept], found[2][:kept]
             inverse[...] = found[1]
             totals.append(len(found[0]))

@@ -74,7 +74,7 @@ class JVPTrace(Trace):
         """The primal with its tangent; without a derivative it is a plain value of the level below."""
         if tangent is None or not is_inexact(aval_of(primal).dtype):
             return primal
-        if config.check_jaxprs and aval_of(tangent) != aval_of(primal):
+        if config.check_jaxprs and not aval_of(tangent).fits(aval_of(primal)):
             raise JaxprTypeError(f"a tangent of type {aval_of(tangent)} for a primal of type {aval_of(primal)}")
         return JVPTracer(self, primal, tangent)
 

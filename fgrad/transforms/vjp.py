@@ -189,7 +189,7 @@ class VJPTrace(Trace):
                 if parent >= 0 and contribution is not None:
                     earlier = cts.get(parent)
                     cts[parent] = contribution if earlier is None else add(earlier, contribution)
-                    if config.check_jaxprs and aval_of(contribution) != self.avals[parent]:
+                    if config.check_jaxprs and not aval_of(contribution).fits(self.avals[parent]):
                         raise JaxprTypeError(
                             f"{node[0]!r} gave a cotangent of type {aval_of(contribution)} for a primal of type "
                             f"{self.avals[parent]}"

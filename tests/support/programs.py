@@ -712,9 +712,11 @@ class Program:
     @property
     def narrow(self) -> bool:
         """Whether floats of 32 bits take part."""
+        body = self.source.partition(":")[2]
         leaves = [leaf for argument in self.arguments for leaf in argument.leaves]
-        return any(leaf.dtype in NARROW for leaf in leaves) or bool(
-            re.search("float32|complex64", self.source)
+        return bool(re.search("float32|complex64", body)) or any(
+            leaf.dtype in NARROW and re.search(rf"\b{re.escape(leaf.source)}(?!\w)", body)
+            for leaf in leaves
         )
 
     def prefixes(self) -> Iterator[Program]:

@@ -1,0 +1,182 @@
+"""Traced values that meet plain Python: branches, numbers, NumPy arrays, text.
+
+Values are known under grad, vjp and jvp: they may be branched on and printed. What would cut a derivative
+without a word is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from fgrad.errors import (
+    DerivativeCutError,
+    IndexTypeError,
+    ShapeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+)
+from fgrad.source_info import here
+from fgrad.tracing import RecordedTracer, Tracer, concrete, describe_unknown
+
+_BUILD = (
+    "use fgrad.numpy.array or fgrad.numpy.stack to make an array of traced values, x.at[i].set(v) in the place of x[i] = v, "
+    "and functions of fgrad.numpy in the place of those that take plain arrays"
+)
+
+
+def _differentiated(tracer: Any) -> Tracer | None:
+    """The level of a known value that a derivative is taken of, if there is one."""
+    while isinstance(tracer, Tracer):
+        if not isinstance(tracer, RecordedTracer):
+            return tracer
+        tracer = tracer._known()
+    return None
+
+
+def converted(tracer: Tracer, conversion: str, advice: str = "use functions of fgrad.numpy on it") -> Any:
+    """The NumPy value of a tracer, for a conversion that would cut a derivative of it.
+
+    Raises
+    ------
+    TracerArrayConversionError
+        If the value is unknown.
+    DerivativeCutError
+        If a derivative is taken of it.
+    """
+    known = concrete(tracer)
+    if known is None:
+        raise TracerArrayConversionError(
+            f"{conversion} needs the value of {describe_unknown(tracer)}, which is unknown while tracing ({here()}); "
+            f"{advice}, or make the argument static with static_argnums"
+        )
+    level = _differentiated(tracer)
+    if level is not None:
+        trace = level._trace
+        raise DerivativeCutError(
+            f"{conversion} of a value of type {tracer.aval} that is being differentiated, in {trace.transform} of "
+            f"{trace.name}, would silently cut its derivative ({here()}); {advice}, or convert "
+            "fgrad.lax.stop_gradient(x) where no derivative is wanted"
+        )
+    return known
+
+
+def _one_element(tracer: Tracer, conversion: str) -> None:
+    if tracer.size != 1:
+        raise ShapeError(
+            f"{conversion} of an array of shape {tracer.shape}, which has {tracer.size} elements, not one ({here()})"
+        )
+
+
+# ---- numbers -----------------------------------------------------------------------------------
+
+
+def to_bool(tracer: Tracer) -> bool:
+    """``bool(x)``: what ``if x:`` asks for."""
+    if tracer.size != 1:
+        raise ShapeError(
+            f"the truth value of an array of shape {tracer.shape} is ambiguous ({here()}); use .any() or .all()"
+        )
+    known = concrete(tracer)
+    if known is None:
+        raise TracerBoolConversionError(
+            f"a branch needs the truth value of {describe_unknown(tracer)}, which is unknown while tracing ({here()}); "
+            "use fgrad.numpy.where or fgrad.lax.cond to choose by it, or make the argument static with static_argnums"
+        )
+    return bool(known)
+
+
+def to_index(tracer: Tracer) -> int:
+    """``operator.index(x)``: what ``range(x)``, ``sequence[x]`` and sizes ask for."""
+    if tracer.dtype.kind not in "iub" or tracer.shape:
+        raise IndexTypeError(
+            f"a traced value of type {tracer.aval} was used where an integer is needed, such as a size or an index "
+            f"({here()}); to make an array of it, use fgrad.numpy.array, fgrad.numpy.stack or fgrad.numpy.full"
+        )
+    known = concrete(tracer)
+    if known is None:
+        raise TracerIntegerConversionError(
+            f"an integer is needed here, but {describe_unknown(tracer)} is unknown while tracing ({here()}); make the "
+            "argument static with static_argnums; to index a NumPy array a with it, write fgrad.numpy.asarray(a)[i]; to put "
+            "it into an array, use fgrad.numpy.array, fgrad.numpy.stack or x.at[...]"
+        )
+    return int(known)
+
+
+def to_int(tracer: Tracer) -> int:
+    """``int(x)``: it has derivative zero wherever it has one, so that nothing is cut."""
+    _one_element(tracer, "int(x)")
+    known = concrete(tracer)
+    if known is None:
+        raise TracerIntegerConversionError(
+            f"int(x) needs the value of {describe_unknown(tracer)}, which is unknown while tracing ({here()}); use "
+            "x.astype(int), or make the argument static with static_argnums"
+        )
+    return int(known)
+
+
+def number(kind: type) -> Callable[[Tracer], Any]:
+    """``float(x)`` or ``complex(x)``."""
+    name = f"{kind.__name__}(x), or a function of math or a NumPy array that takes numbers, "
+
+    def convert(tracer: Tracer) -> Any:
+        _one_element(tracer, f"{kind.__name__}(x)")
+        return kind(converted(tracer, name.rstrip(" ,"), _BUILD))
+
+    return convert
+
+
+def item(tracer: Tracer, *index: Any) -> Any:
+    """``x.item()``."""
+    if index:
+        place = index[0] if len(index) == 1 else index
+        flat = isinstance(place, (int, np.integer))
+        return (tracer.reshape(-1) if flat else tracer)[place].item()  # type: ignore[attr-defined]
+    _one_element(tracer, "x.item()")
+    return np.asarray(converted(tracer, "x.item()")).item()
+
+
+def tolist(tracer: Tracer) -> Any:
+    """``x.tolist()``."""
+    return np.asarray(converted(tracer, "x.tolist()")).tolist()
+
+
+def tobytes(tracer: Tracer, order: Any = "C") -> bytes:
+    """``x.tobytes()``."""
+    return np.asarray(converted(tracer, "x.tobytes()")).tobytes(order)
+
+
+def to_array(tracer: Tracer, dtype: Any = None, copy: Any = None) -> Any:
+    """``np.asarray(x)``, and what NumPy does with lists of traced values and with ``a[i] = x``."""
+    known = converted(tracer, "the conversion to a NumPy array", _BUILD)
+    return np.array(known, dtype) if copy else np.asarray(known, dtype)
+
+
+def refuse_pickling(tracer: Tracer, protocol: Any = None) -> NoReturn:
+    """``pickle.dumps(x)``."""
+    raise TracerArrayConversionError(
+        f"a traced value of type {tracer.aval} cannot be pickled ({here()}); return it from the function, and pickle the result"
+    )
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+
+def text(tracer: Tracer) -> str:
+    """``str(x)``: the type, and the value where it is known."""
+    name = f"{tracer._trace.transform} of {tracer._trace.name}"
+    known = concrete(tracer) if tracer._trace.alive else None
+    if known is None:
+        return f"Traced<{tracer.aval}> in {name}"
+    return f"Traced<{tracer.aval}>({np.array2string(np.asarray(known), separator=', ')}) in {name}"
+
+
+def formatted(tracer: Tracer, spec: str) -> str:
+    """``format(x, spec)``: a known number is formatted as one."""
+    known = concrete(tracer)
+    if known is None or not spec:
+        return text(tracer)
+    return format(known if not isinstance(known, np.ndarray) else known[()], spec)

@@ -1,0 +1,204 @@
+"""Taking and putting elements where a condition holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fgrad.avals import aval_of
+from fgrad.errors import (
+    ArgumentError,
+    IndexOutOfRangeError,
+    NonConcreteBooleanIndexError,
+    ShapeError,
+)
+from fgrad.numpy._support import (
+    Array,
+    ArrayLike,
+    normal_axis,
+    operand,
+    refuse_out,
+    static_int,
+    wrap,
+)
+from fgrad.numpy.positions import flat_values, refuse_inplace
+from fgrad.primitives.cumulative import Cumsum
+from fgrad.primitives.elementwise import convert, less, logical_not, not_equal, select, sub
+from fgrad.primitives.families import Sum, reshape
+from fgrad.primitives.indexing import Gather
+from fgrad.primitives.scatter import StableOrder
+from fgrad.primitives.shape import Concatenate, expand_dims, iota, static_index
+from fgrad.source_info import here
+from fgrad.tracing import Tracer, concrete, describe_unknown
+
+
+def compress(
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
+    out: None = None,
+) -> Array:
+    """Keep the slices along an axis where a condition holds.
+
+    Parameters
+    ----------
+    condition : array_like of bool
+        With one axis, not longer than that of `a`; where it is shorter, the rest is not kept. Its
+        value must be known, unless `size` is given.
+    a : array_like
+    axis : int, optional
+        The axis; by default `a` is flattened.
+    size : int, optional
+        How many slices the result has: further ones are cut off, missing ones are `fill_value`.
+    fill_value : scalar
+        For `size`.
+
+    Returns
+    -------
+    Array
+        Linear in a, differentiable in both modes.
+
+    Raises
+    ------
+    NonConcreteBooleanIndexError
+        If the condition is unknown and no `size` is given.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.compress(fnp.array([True, False, True]), fnp.array([5.0, 6.0, 7.0]))
+    Array([5., 7.], dtype=float64)
+    """
+    return _compress("compress", condition, a, axis, size, fill_value, out)
+
+
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0
+) -> Array:
+    """Keep the elements where a condition holds, in one axis.
+
+    Parameters
+    ----------
+    condition : array_like of bool
+        As many elements as `arr`. Its value must be known, unless `size` is given.
+    arr : array_like
+    size, fill_value
+        As in `compress`.
+
+    Returns
+    -------
+    Array
+        Linear in arr, differentiable in both modes.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> x = fnp.array([[1.0, -2.0], [3.0, -4.0]])
+    >>> fnp.extract(x > 0, x)
+    Array([1., 3.], dtype=float64)
+    """
+    mask = operand(condition, "extract", "condition")
+    mask = reshape(mask, (aval_of(mask).size,))
+    return _compress("extract", mask, arr, None, size, fill_value, None)
+
+
+def _compress(
+    name: str, condition: Any, a: Any, axis: int | None, size: int | None, fill: Any, out: None
+) -> Array:
+    refuse_out(out, name)
+    mask = operand(condition, name, "condition")
+    x = operand(a, name, "a")
+    if axis is None:
+        x, axis = reshape(x, (aval_of(x).size,)), 0
+    axis = normal_axis(axis, len(aval_of(x).shape), name)
+    own = aval_of(mask)
+    if len(own.shape) != 1:
+        raise ShapeError(f"{name}: condition must have one axis, got shape {own.shape}")
+    if own.dtype.kind != "b":
+        mask = not_equal(mask, 0)
+    length = aval_of(x).shape[axis]
+    known = concrete(mask) if isinstance(mask, Tracer) else mask
+    if known is not None:
+        (index,) = np.nonzero(known)
+        if index.size and index[-1] >= length:
+            raise IndexOutOfRangeError(
+                f"{name}: the condition holds at {index[-1]}, beyond the {length} elements that it "
+                f"chooses from ({here()})"
+            )
+    if size is None:
+        if known is None:
+            raise NonConcreteBooleanIndexError(
+                f"{name}: the condition is unknown while tracing, so that the number of elements "
+                f"is too: {describe_unknown(mask)} ({here()}); give size=, or use fnp.where"
+            )
+        return wrap(Gather((axis,), place=axis)(x, index))  # type: ignore[no-any-return]
+    wanted = static_int(size, f"{name}: size")
+    mask = static_index(mask, [slice(0, length)])
+    # Where the condition holds comes first, in order.
+    order = static_index(StableOrder()(logical_not(mask)), [slice(0, wanted)])
+    found = less(iota(wanted), Sum((0,))(mask))
+    missing = wanted - aval_of(order).shape[0]
+    if missing:
+        beyond = np.full(missing, length, aval_of(order).dtype)
+        order = Concatenate(0)(order, beyond)
+    kept = Gather((axis,), "fill", 0, axis)(x, order)
+    others = tuple(range(1, len(aval_of(x).shape) - axis))
+    fill = convert(operand(fill, name, "fill_value"), aval_of(x).dtype)
+    return wrap(select(expand_dims(found, others), kept, fill))  # type: ignore[no-any-return]
+
+
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
+    """Put values where a mask holds, one after the other, into a new array.
+
+    Parameters
+    ----------
+    arr : array_like
+    mask : array_like of bool
+        As many elements as `arr`; it need not be known.
+    vals : array_like
+        Repeated as often as needed.
+    inplace : bool
+        Must be False.
+
+    Returns
+    -------
+    Array
+        Differentiable towards arr and vals in both modes.
+
+    Raises
+    ------
+    InPlaceError
+        If `inplace` is not False.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.place(fnp.arange(4.0), fnp.array([True, False, True, True]), [7.0, 8.0], inplace=False)
+    Array([7., 1., 8., 7.], dtype=float64)
+    """
+    refuse_inplace(inplace, "place")
+    x = operand(arr, "place", "arr")
+    own = aval_of(x)
+    chosen = operand(mask, "place", "mask")
+    if aval_of(chosen).size != own.size:
+        raise ShapeError(
+            f"place: mask of shape {aval_of(chosen).shape} and arr of shape {own.shape} need as "
+            "many elements"
+        )
+    if aval_of(chosen).dtype.kind != "b":
+        chosen = not_equal(chosen, 0)
+    chosen = reshape(chosen, (own.size,))
+    values = flat_values(vals, own.dtype, "place", "vals")
+    count = aval_of(values).size
+    known = concrete(chosen) if isinstance(chosen, Tracer) else chosen
+    if not count:
+        if known is not None and not np.any(known):
+            return wrap(x)  # type: ignore[no-any-return]
+        raise ArgumentError("place: vals is empty, but the mask asks for values")
+    number = sub(Cumsum(0)(chosen), 1)
+    spread = Gather((0,), "wrap")(values, number)
+    return wrap(reshape(select(chosen, spread, reshape(x, (own.size,))), own.shape))  # type: ignore[no-any-return]
