@@ -31,8 +31,8 @@ import fgrad.numpy as fnp
 DATA = Path(__file__).parent / "data" / "digits.csv.gz"
 LAYERS = (64, 128, 64, 10)
 TRAIN_ROWS, VALIDATION_ROWS = 1200, 237  # the remaining 360 are the test rows
-BATCH = 60
-PEAK_STEP, WEIGHT_DECAY = 8e-3, 1e-2
+BATCH = 100
+PEAK_STEP, WEIGHT_DECAY = 1.2e-2, 1e-2
 MOVED_SHARE, PIXEL_NOISE = 0.3, 0.1
 TARGET = 0.97
 
@@ -215,7 +215,7 @@ def draw(results, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=5, help="how many seeds to train from")
-    parser.add_argument("--epochs", type=int, default=60, help="passes over the training rows")
+    parser.add_argument("--epochs", type=int, default=50, help="passes over the training rows")
     parser.add_argument("--out", type=Path, default=Path("digits.png"), help="the picture to write")
     arguments = parser.parse_args()
     if arguments.seeds < 1 or arguments.epochs < 1:

@@ -35,7 +35,7 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
     return optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
 
 
-unflatten: Final = optree.tree_unflatten
+unflatten: Final[Callable[[PyTreeDef, Iterable[Leaf]], Any]] = optree.tree_unflatten
 
 
 def leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Leaf]:

@@ -59,13 +59,11 @@ class Array(np.ndarray, metaclass=_ArrayMeta):
     def __copy__(self) -> Array:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+    def __deepcopy__(self, memo: dict[int, Any] | None) -> Array:
         return _rebuild(np.array(v) if type(v := plain(self)) is ndarray else v)
 
     def __repr__(self) -> str:
-        body = np.array2string(
-            self.view(ndarray), separator=", ", prefix="Array(", suffix=","
-        )
+        body = np.array2string(self.view(ndarray), separator=", ", prefix="Array(", suffix=",")
         weak = ", weak_type=True" if self.weak_type else ""
         shape = f", shape={self.shape}" if not self.size and self.ndim != 1 else ""
         return f"Array({body}{shape}, dtype={self.dtype.name}{weak})"
@@ -101,7 +99,7 @@ def wrap(result: Any) -> Any:
         if base is not None and shares_writable(result):
             result = result.copy()
             result.setflags(write=False)
-        array = result.view(Array)
+        array: Any = result.view(Array)
         array._value = result
         return array
     if kind is Array or isinstance(result, Tracer):
@@ -120,15 +118,15 @@ def wrap(result: Any) -> Any:
 
 def shares_writable(array: np.ndarray[Any, Any]) -> bool:
     """Whether somebody can write to the memory of `array`."""
-    while type(array) is ndarray or isinstance(array, ndarray):
-        if array.flags.writeable:
+    owner: Any = array
+    while isinstance(owner, ndarray):
+        if owner.flags.writeable:
             return True
-        base = array.base
-        if base is None:
+        if owner.base is None:
             return False
-        array = base
+        owner = owner.base
     # Memory of a foreign owner (a buffer, a file): read-only only if it says so itself.
-    return not memoryview(array).readonly if _has_buffer(array) else True
+    return not memoryview(owner).readonly if _has_buffer(owner) else True
 
 
 def _has_buffer(owner: Any) -> bool:
@@ -222,7 +220,7 @@ def _import_subclass(x: Any, what: str) -> Any:
 def _import_foreign(x: Any, what: str) -> Any:
     if isinstance(x, _PYTHON):
         # Subclasses of Python numbers, such as enum members.
-        base = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
+        base: Any = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
         return base(x)
     convert = getattr(x, "__fgrad_array__", None) or getattr(x, "__jax_array__", None)
     if convert is not None:

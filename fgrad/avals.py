@@ -87,7 +87,9 @@ def shape_text(shape: Shape) -> str:
 
 
 _WEAK_64 = {kind: Aval((), dtype, True) for kind, dtype in dtypes.PYTHON_DTYPES.items()}
-_WEAK_32 = {kind: Aval((), dtypes._TO_32.get(d, d), True) for kind, d in dtypes.PYTHON_DTYPES.items()}
+_WEAK_32 = {
+    kind: Aval((), dtypes._TO_32.get(d, d), True) for kind, d in dtypes.PYTHON_DTYPES.items()
+}
 WEAK_FLOAT = _WEAK_64[float]
 
 
@@ -130,7 +132,9 @@ def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         listed = " and ".join(map(str, shapes))
-        raise ShapeError(f"{name}: operands of shapes {listed} cannot be broadcast together") from None
+        raise ShapeError(
+            f"{name}: operands of shapes {listed} cannot be broadcast together"
+        ) from None
 
 
 class ShapeDtypeStruct:
@@ -152,7 +156,9 @@ class ShapeDtypeStruct:
 
     __slots__ = ("dtype", "shape", "weak_type")
 
-    def __init__(self, shape: Any, dtype: Any, *, weak_type: bool = False, sharding: Any = None) -> None:
+    def __init__(
+        self, shape: Any, dtype: Any, *, weak_type: bool = False, sharding: Any = None
+    ) -> None:
         self.shape: Shape = tuple(int(size) for size in shape)
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.weak_type = weak_type

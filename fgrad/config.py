@@ -90,7 +90,9 @@ class Config:
         short = _short(name)
         if short != name and short in self.__dict__:
             return self.__dict__[short]
-        raise ConfigError(f"no configuration flag {name!r}; the flags are {', '.join(self.__dict__)}")
+        raise ConfigError(
+            f"no configuration flag {name!r}; the flags are {', '.join(self.__dict__)}"
+        )
 
     def update(self, name: str, value: Any) -> None:
         """Set a flag for the whole process.

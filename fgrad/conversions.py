@@ -23,7 +23,8 @@ from fgrad.source_info import here
 from fgrad.tracing import RecordedTracer, Tracer, concrete, describe_unknown
 
 _BUILD = (
-    "use fgrad.numpy.array or fgrad.numpy.stack to make an array of traced values, x.at[i].set(v) in the place of x[i] = v, "
+    "use fgrad.numpy.array or fgrad.numpy.stack to make an array of traced values, x.at[i].set(v) in the place of "
+    "x[i] = v, "
     "and functions of fgrad.numpy in the place of those that take plain arrays"
 )
 
@@ -57,9 +58,9 @@ def converted(tracer: Tracer, conversion: str, advice: str = "use functions of f
     if level is not None:
         trace = level._trace
         raise DerivativeCutError(
-            f"{conversion} of a value of type {tracer.aval} that is being differentiated, in {trace.transform} of "
-            f"{trace.name}, would silently cut its derivative ({here()}); {advice}, or convert "
-            "fgrad.lax.stop_gradient(x) where no derivative is wanted"
+            f"{conversion} would silently cut the derivative of a value of type {tracer.aval}, in "
+            f"{trace.transform} of "
+            f"{trace.name} ({here()}); {advice}, or convert fgrad.lax.stop_gradient(x) where no derivative is wanted"
         )
     return known
 
@@ -83,7 +84,8 @@ def to_bool(tracer: Tracer) -> bool:
     known = concrete(tracer)
     if known is None:
         raise TracerBoolConversionError(
-            f"a branch needs the truth value of {describe_unknown(tracer)}, which is unknown while tracing ({here()}); "
+            f"a branch needs the truth value of {describe_unknown(tracer)}, which is unknown while tracing "
+            f"({here()}); "
             "use fgrad.numpy.where or fgrad.lax.cond to choose by it, or make the argument static with static_argnums"
         )
     return bool(known)
@@ -100,7 +102,8 @@ def to_index(tracer: Tracer) -> int:
     if known is None:
         raise TracerIntegerConversionError(
             f"an integer is needed here, but {describe_unknown(tracer)} is unknown while tracing ({here()}); make the "
-            "argument static with static_argnums; to index a NumPy array a with it, write fgrad.numpy.asarray(a)[i]; to put "
+            "argument static with static_argnums; to index a NumPy array a with it, write "
+            "fgrad.numpy.asarray(a)[i]; to put "
             "it into an array, use fgrad.numpy.array, fgrad.numpy.stack or x.at[...]"
         )
     return int(known)
@@ -120,11 +123,11 @@ def to_int(tracer: Tracer) -> int:
 
 def number(kind: type) -> Callable[[Tracer], Any]:
     """``float(x)`` or ``complex(x)``."""
-    name = f"{kind.__name__}(x), or a function of math or a NumPy array that takes numbers, "
+    name = f"{kind.__name__}(x), which functions of math and NumPy arrays call too,"
 
     def convert(tracer: Tracer) -> Any:
         _one_element(tracer, f"{kind.__name__}(x)")
-        return kind(converted(tracer, name.rstrip(" ,"), _BUILD))
+        return kind(converted(tracer, name, _BUILD))
 
     return convert
 
@@ -158,7 +161,8 @@ def to_array(tracer: Tracer, dtype: Any = None, copy: Any = None) -> Any:
 def refuse_pickling(tracer: Tracer, protocol: Any = None) -> NoReturn:
     """``pickle.dumps(x)``."""
     raise TracerArrayConversionError(
-        f"a traced value of type {tracer.aval} cannot be pickled ({here()}); return it from the function, and pickle the result"
+        f"a traced value of type {tracer.aval} cannot be pickled ({here()}); return it from the function, and "
+        f"pickle the result"
     )
 
 

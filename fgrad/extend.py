@@ -294,7 +294,8 @@ class _Extension(Primitive):
         """Apply example by example, which is right but slow: write a rule where vmap matters."""
         if not size:
             raise ArgumentError(
-                f"vmap over no examples of the primitive {self.name}, which has no batching rule; write its batch method"
+                f"vmap over no examples of the primitive {self.name}, which has no batching rule; write its batch "
+                f"method"
             )
         results = []
         for i in range(size):

@@ -41,21 +41,22 @@ def _foreign(self: Any, other: Any) -> Any:
 
     Beside a traced value nobody else may answer: the result would be an array of objects.
     """
+    what = "the other operand"
     if type(other) is np.ndarray or isinstance(other, _SCALARS):
-        return value(other)
+        return value(other, what)
     if isinstance(other, (list, tuple)):
-        return from_nested(other, "the other operand")
+        return from_nested(other, what)
     if isinstance(other, np.ndarray):
         overrides = type(other).__array_ufunc__ is not np.ndarray.__array_ufunc__
         if type(self) is Array and (overrides or isinstance(other, (np.ma.MaskedArray, np.matrix))):
             return NotImplemented
-        return value(other)
+        return value(other, what)
     if hasattr(other, "__fgrad_array__") or hasattr(other, "__jax_array__"):
-        return value(other)
+        return value(other, what)
     kind = type(other)
     if hasattr(kind, "__array__") or hasattr(kind, "toarray"):
         # Series, sparse matrices and arrays of other libraries have operators of their own.
-        return NotImplemented if type(self) is Array and hasattr(kind, "__radd__") else value(other)
+        return NotImplemented if type(self) is Array and hasattr(kind, "__radd__") else value(other, what)
     return NotImplemented
 
 
@@ -247,7 +248,8 @@ def _method(name: str) -> Callable[..., Any]:
 
 #: Methods that are functions of `fgrad.numpy` with the array as their first argument.
 METHODS = (
-    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max mean min nonzero "
+    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max mean "
+    "min nonzero "
     "partition prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var"
 ).split()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 from types import CodeType, FrameType, TracebackType
@@ -9,6 +10,8 @@ from typing import Any
 
 from fgrad.config import config
 
+#: How the names of generated files begin.
+GENERATED = "<fgrad jit "
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 # A code object and the index of an instruction in it: cheap to take, a line only when it is asked for.
@@ -53,8 +56,25 @@ def source_text(source: Source | None) -> str:
 
 
 def here() -> str:
-    """The user's current line, for messages."""
-    return source_text(user_source(2))
+    """The user's current line, for messages; inside generated code, the line that it came from."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if filename.startswith(GENERATED):
+            return generated_line(filename, frame.f_lineno)
+        if not filename.startswith(_PACKAGE):
+            return source_text((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return source_text(None)
+
+
+def generated_line(filename: str, line: int) -> str:
+    """The user's line in the comment over a line of generated code."""
+    for number in range(line, 0, -1):
+        text = linecache.getline(filename, number).strip()
+        if text.startswith("# ") and text.endswith(")"):
+            return text[2:]
+    return source_text(None)
 
 
 def function_name(f: Any) -> str:

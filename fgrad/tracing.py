@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from threading import get_ident
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -165,7 +165,7 @@ class Trace:
             if isinstance(tracer, Tracer) and tracer._trace is self:
                 raise leaked(tracer, f"{primitive.name} was called with it at {here()}")
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -250,7 +250,16 @@ class RecordedTracer(Tracer):
 class Recording(Trace):
     """Records applications as equations, with all inputs unknown."""
 
-    __slots__ = ("arguments", "consts", "constvars", "eqns", "f", "invars", "known_consts", "transform_")
+    __slots__ = (
+        "arguments",
+        "consts",
+        "constvars",
+        "eqns",
+        "f",
+        "invars",
+        "known_consts",
+        "transform_",
+    )
 
     def __init__(self, name: str, transform: str, arguments: Sequence[str] = ()) -> None:
         super().__init__(name)
@@ -320,9 +329,7 @@ class Recording(Trace):
     def jaxpr(self, outputs: Sequence[Any]) -> Jaxpr:
         """The program recorded so far, with `outputs` as its results."""
         outvars = [self.atom(value) for value in outputs]
-        return dce(
-            Jaxpr(self.constvars, self.consts, self.invars, self.eqns, outvars, self.name)
-        )
+        return dce(Jaxpr(self.constvars, self.consts, self.invars, self.eqns, outvars, self.name))
 
 
 class derivative_rules:
@@ -374,9 +381,7 @@ def has_tracers(values: Sequence[Any]) -> bool:
 def hoist_constants(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
     """A jaxpr without captured tracers, and those tracers as leading operands."""
     captured = [
-        (v, c)
-        for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)
-        if isinstance(c, Tracer)
+        (v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if isinstance(c, Tracer)
     ]
     if not captured:
         return jaxpr, []

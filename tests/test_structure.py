@@ -36,6 +36,7 @@ LAYERS = {
     "test_util": 5,
     "inspect": 5,
     "operators": 5,
+    "conversions": 5,
     "__init__": 6,
 }
 

@@ -16,6 +16,7 @@ from fgrad.compiler.guards import place_guards
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Var
 from fgrad.ir.passes import cse, dce, inline_calls
+from fgrad.source_info import GENERATED
 
 _numbers = itertools.count()
 
@@ -41,7 +42,7 @@ class Executable:
     def _generate(self, guards: frozenset[Var] | None) -> tuple[str, Callable[..., Any]]:
         emitter = Emitter(self.jaxpr.name, guards)
         source = emitter.source(self.simplified)
-        filename = f"<fgrad jit {emitter.name} {next(_numbers)}>"
+        filename = f"{GENERATED}{emitter.name} {next(_numbers)}>"
         namespace = dict(emitter.constants)
         exec(compile(source, filename, "exec"), namespace)
         # Debuggers and tracebacks show the generated lines as long as the executable lives.
@@ -75,7 +76,7 @@ def compiled(jaxpr: Jaxpr) -> Executable:
     executable = jaxpr.derived.get("compiled")
     if executable is None:
         executable = jaxpr.derived["compiled"] = Executable(jaxpr)
-    return executable  # type: ignore[no-any-return]
+    return executable
 
 
 def bytes_of_constants(jaxpr: Jaxpr) -> int:

@@ -18,7 +18,7 @@ def seal(x: Any) -> Any:
     """Freeze a result that is a view, with all of the memory below it."""
     if type(x) is not ndarray:
         return x
-    below = x
+    below: Any = x
     while type(below) is ndarray:
         below.setflags(write=False)
         below = below.base

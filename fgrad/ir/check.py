@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from fgrad.avals import Aval, aval_of
+from fgrad.avals import aval_of
 from fgrad.config import config
 from fgrad.errors import JaxprTypeError
 from fgrad.ir.jaxpr import Jaxpr, Literal, Var, sub_jaxprs
@@ -81,8 +80,8 @@ def checked(jaxpr: Jaxpr) -> Jaxpr:
 
 def check_result(primitive: Any, declared: Any, values: Any) -> None:
     """Check that values computed by a primitive have the types that its abstract rule declared."""
-    pairs: Sequence[tuple[Aval, Any]]
-    pairs = zip(declared, values, strict=True) if primitive.multiple_results else [(declared, values)]  # type: ignore[assignment]
+    several = primitive.multiple_results
+    pairs = zip(declared, values, strict=True) if several else [(declared, values)]
     for aval, value in pairs:
         if aval_of(value) != aval:
             raise JaxprTypeError(f"{primitive.name} made {aval_of(value)} where {aval} is declared")

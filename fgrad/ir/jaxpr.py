@@ -62,7 +62,16 @@ class Jaxpr:
     they live exactly as long as the jaxpr itself.
     """
 
-    __slots__ = ("__weakref__", "consts", "constvars", "derived", "eqns", "invars", "name", "outvars")
+    __slots__ = (
+        "__weakref__",
+        "consts",
+        "constvars",
+        "derived",
+        "eqns",
+        "invars",
+        "name",
+        "outvars",
+    )
 
     def __init__(
         self,

@@ -22,9 +22,7 @@ def dce(jaxpr: Jaxpr, keep: Sequence[bool] | None = None) -> Jaxpr:
             eqns.append(eqn)
             live.update(a for a in eqn.inputs if type(a) is Var)
     eqns.reverse()
-    kept_consts = [
-        (v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if v in live
-    ]
+    kept_consts = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if v in live]
     return Jaxpr(
         [v for v, _ in kept_consts],
         [c for _, c in kept_consts],
@@ -65,7 +63,7 @@ def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
                     scope[var] = copy
                 splice(inner, scope, True)
                 for var, out in zip(eqn.outputs, inner.outvars, strict=True):
-                    substitution[var] = out if type(out) is Literal else scope.get(out, out)  # type: ignore[arg-type]
+                    substitution[var] = out if type(out) is Literal else scope.get(out, out)
                 continue
             outputs = eqn.outputs
             if fresh:

@@ -118,5 +118,5 @@ def eqn_window(jaxpr: Jaxpr, index: int, radius: int = 3) -> str:
 
 
 # Attached here because the printer lies above the data that it prints.
-Jaxpr.__str__ = jaxpr_text  # type: ignore[method-assign]
-Jaxpr.__repr__ = jaxpr_text  # type: ignore[method-assign]
+Jaxpr.__str__ = jaxpr_text  # type: ignore[assignment, method-assign]
+Jaxpr.__repr__ = jaxpr_text  # type: ignore[assignment, method-assign]

@@ -414,10 +414,10 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """
     inside = _float(x, "gelu")
     if approximate:
-        inner = p.mul(
-            math.sqrt(2.0 / math.pi), p.add(inside, p.mul(0.044715, p.IntegerPower(3)(inside)))
-        )
-        share = p.mul(0.5, p.add(1.0, p.tanh(inner)))
+        cubed = p.IntegerPower(3)(inside)
+        inner = p.mul(math.sqrt(8.0 / math.pi), p.add(inside, p.mul(0.044715, cubed)))
+        # (1 + tanh(u)) / 2, without the cancellation on the left.
+        share = p.logistic(inner)
     else:
         # By erfc, which holds the left tail to full relative accuracy.
         share = p.mul(0.5, erfc(p.mul(inside, -math.sqrt(0.5))))

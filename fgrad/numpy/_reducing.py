@@ -39,7 +39,7 @@ def masked(x: Any, where: Any, fill: Any, name: str) -> Any:
 
 def mask_of(x: Any, where: Any, name: str) -> Any:
     """The mask that a user gave, of the shape of `x`."""
-    mask = stretched(operand(where, name, "where"), shape_of(x), name)
+    mask = stretched(operand(where, name, "where"), shape_of(x), f"{name}: where=")
     return mask if dtype_of(mask) == dtypes.BOOL else p.not_equal(mask, 0)
 
 

@@ -59,7 +59,10 @@ def from_nested(x: Any, what: str) -> Any:
         except ValueError as error:
             raise ShapeError(f"{what}: the nested list does not form an array ({error})") from None
         return value(array, what)
-    items = [from_nested(item, what) if isinstance(item, (list, tuple)) else value(item, what) for item in x]
+    items = [
+        from_nested(item, what) if isinstance(item, (list, tuple)) else value(item, what)
+        for item in x
+    ]
     return stacked(items, 0, what)
 
 
@@ -107,7 +110,8 @@ def static_int(x: Any, what: str) -> int:
         return x
     if isinstance(x, Tracer) and concrete(x) is None:
         raise TracerIntegerConversionError(
-            f"{what} must be known while tracing, but is {describe_unknown(x)}; pass it through static_argnums, or compute "
+            f"{what} must be known while tracing, but is {describe_unknown(x)}; pass it through static_argnums, or "
+            f"compute "
             f"it with NumPy outside ({here()})"
         )
     try:
@@ -132,7 +136,9 @@ def static_shape(shape: Any, what: str) -> Shape:
 def refuse_out(out: Any, name: str) -> None:
     """Functions return new arrays; only NumPy's own functions write into a given one."""
     if out is not None:
-        raise InPlaceError(f"{name}: out= is not supported, since arrays do not change; use the result instead")
+        raise InPlaceError(
+            f"{name}: out= is not supported, since arrays do not change; use the result instead"
+        )
 
 
 def dtype_of(x: Any) -> np.dtype[Any]:
@@ -151,7 +157,9 @@ def stretched(x: Any, shape: Shape, name: str) -> Any:
     except ValueError:
         fits = False
     if not fits:
-        raise ShapeError(f"{name}: an array of shape {own} cannot be broadcast to shape {tuple(shape)}")
+        raise ShapeError(
+            f"{name}: an array of shape {own} cannot be broadcast to shape {tuple(shape)}"
+        )
     return broadcast_to(x, tuple(shape))
 
 

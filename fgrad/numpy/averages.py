@@ -39,8 +39,9 @@ def _float16_in_32(x: Any, dtype: np.dtype[Any] | None) -> tuple[Any, np.dtype[A
 
 
 def average_over(x: Any, axes: tuple[int, ...], where: Any, name: str) -> Any:
-    """The mean of an inside value of inexact dtype."""
-    total = Sum(axes)(masked(x, where, 0, name))
+    """The mean of an inside value, in its dtype."""
+    aval = aval_of(x)
+    total = p.convert(Sum(axes)(masked(x, where, 0, name)), aval.dtype, aval.weak)
     return _quotient(total, count_of(x, axes, where, name))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fgrad import dtypes
 from fgrad.avals import aval_of
+from fgrad.errors import DTypeError
 from fgrad.numpy._reducing import Axis, extremum, in_dtype, masked, over_axes, place
 from fgrad.numpy._support import (
     Array,
@@ -315,6 +317,8 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     ------
     ShapeError
         If there are no elements.
+    DTypeError
+        If `a` holds booleans.
 
     Examples
     --------
@@ -324,6 +328,8 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     """
     refuse_out(out, "ptp")
     x = operand(a, "ptp", "a")
+    if dtype_of(x) == dtypes.BOOL:
+        raise DTypeError("ptp: booleans cannot be subtracted; convert them first with .astype(int)")
     high, low = [over_axes(primitive, x, axis, keepdims, "ptp") for primitive in (Max, Min)]
     return wrap(p.sub(high, low))  # type: ignore[no-any-return]
 

@@ -23,7 +23,9 @@ _DIFFERENTIABILITY = {
 }
 
 
-def _describe(function: Any, name: str, summary: str, primitive: Any, parameters: str, sample: str) -> None:
+def _describe(
+    function: Any, name: str, summary: str, primitive: Any, parameters: str, sample: str
+) -> None:
     function.__name__ = function.__qualname__ = name
     function.__module__ = "fgrad.numpy"
     function.__doc__ = f"""{summary}
@@ -72,10 +74,14 @@ def _binary(name: str, primitive: Elementwise, summary: str, sample: str = "0.5,
 add = _binary("add", p.add, "Sum of two arrays, elementwise.")
 subtract = _binary("subtract", p.sub, "Difference of two arrays, elementwise.")
 multiply = _binary("multiply", p.mul, "Product of two arrays, elementwise.")
-divide = _binary("divide", p.div, "Quotient of two arrays, elementwise; integers are divided as floats.")
+divide = _binary(
+    "divide", p.div, "Quotient of two arrays, elementwise; integers are divided as floats."
+)
 true_divide = _binary("true_divide", p.div, "Quotient of two arrays, elementwise, as `divide`.")
 floor_divide = _binary("floor_divide", p.floor_divide, "Largest integer not above the quotient.")
-remainder = _binary("remainder", p.remainder, "Remainder of a floored division, with the divisor's sign.")
+remainder = _binary(
+    "remainder", p.remainder, "Remainder of a floored division, with the divisor's sign."
+)
 mod = _binary("mod", p.remainder, "Remainder of a floored division, as `remainder`.")
 fmod = _binary("fmod", p.fmod, "Remainder of a truncated division, with the dividend's sign.")
 negative = _unary("negative", p.neg, "Numbers with the opposite sign.")
@@ -144,7 +150,9 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """
     first, second = operand(x, "float_power"), operand(y, "float_power")
     avals = aval_of(first), aval_of(second)
-    wide = dtypes.COMPLEX128 if "c" in (avals[0].dtype.kind, avals[1].dtype.kind) else dtypes.FLOAT64
+    wide = (
+        dtypes.COMPLEX128 if "c" in (avals[0].dtype.kind, avals[1].dtype.kind) else dtypes.FLOAT64
+    )
     wide = dtypes.canonical(wide)
     return wrap(p.power(p.convert(first, wide), p.convert(second, wide)))  # type: ignore[no-any-return]
 
@@ -166,7 +174,9 @@ tan = _unary("tan", p.tan, "Tangents of angles in radians.")
 arcsin = _unary("arcsin", p.arcsin, "Inverse sines, in radians.")
 arccos = _unary("arccos", p.arccos, "Inverse cosines, in radians.")
 arctan = _unary("arctan", p.arctan, "Inverse tangents, in radians.")
-arctan2 = _binary("arctan2", p.arctan2, "Angles of the points (y, x), in radians, in the right quadrant.")
+arctan2 = _binary(
+    "arctan2", p.arctan2, "Angles of the points (y, x), in radians, in the right quadrant."
+)
 sinh = _unary("sinh", p.sinh, "Hyperbolic sines.")
 cosh = _unary("cosh", p.cosh, "Hyperbolic cosines.")
 tanh = _unary("tanh", p.tanh, "Hyperbolic tangents.")
@@ -176,7 +186,9 @@ arctanh = _unary("arctanh", p.arctanh, "Inverse hyperbolic tangents.")
 asin = _unary("asin", p.arcsin, "Inverse sines, in radians.")
 acos = _unary("acos", p.arccos, "Inverse cosines, in radians.")
 atan = _unary("atan", p.arctan, "Inverse tangents, in radians.")
-atan2 = _binary("atan2", p.arctan2, "Angles of the points (y, x), in radians, in the right quadrant.")
+atan2 = _binary(
+    "atan2", p.arctan2, "Angles of the points (y, x), in radians, in the right quadrant."
+)
 asinh = _unary("asinh", p.arcsinh, "Inverse hyperbolic sines.")
 acosh = _unary("acosh", p.arccosh, "Inverse hyperbolic cosines.", "2.0")
 atanh = _unary("atanh", p.arctanh, "Inverse hyperbolic tangents.")
@@ -203,7 +215,9 @@ ceil = _unary("ceil", p.ceil, "Smallest integers not below.")
 trunc = _unary("trunc", p.trunc, "Integers nearest towards zero.")
 rint = _unary("rint", p.rint, "Nearest integers, halves to even.")
 maximum = _binary("maximum", p.maximum, "The larger of two; NaN wins, ties share the slope evenly.")
-minimum = _binary("minimum", p.minimum, "The smaller of two; NaN wins, ties share the slope evenly.")
+minimum = _binary(
+    "minimum", p.minimum, "The smaller of two; NaN wins, ties share the slope evenly."
+)
 fmax = _binary("fmax", p.fmax, "The larger of two, ignoring NaN.")
 fmin = _binary("fmin", p.fmin, "The smaller of two, ignoring NaN.")
 
@@ -230,9 +244,15 @@ bitwise_invert = _unary("bitwise_invert", p.invert, "All bits inverted.", "6")
 invert = _unary("invert", p.invert, "All bits inverted.", "6")
 left_shift = _binary("left_shift", p.left_shift, "Bits shifted to the left.", "6, 3")
 right_shift = _binary("right_shift", p.right_shift, "Bits shifted to the right.", "6, 3")
-bitwise_left_shift = _binary("bitwise_left_shift", p.left_shift, "Bits shifted to the left.", "6, 3")
-bitwise_right_shift = _binary("bitwise_right_shift", p.right_shift, "Bits shifted to the right.", "6, 3")
-bitwise_count = _unary("bitwise_count", p.bitwise_count, "How many bits the magnitude has set.", "6")
+bitwise_left_shift = _binary(
+    "bitwise_left_shift", p.left_shift, "Bits shifted to the left.", "6, 3"
+)
+bitwise_right_shift = _binary(
+    "bitwise_right_shift", p.right_shift, "Bits shifted to the right.", "6, 3"
+)
+bitwise_count = _unary(
+    "bitwise_count", p.bitwise_count, "How many bits the magnitude has set.", "6"
+)
 
 # ---- complex numbers --------------------------------------------------------------------------
 
@@ -576,7 +596,9 @@ def nan_to_num(
     if aval.dtype.kind not in "fc":
         return wrap(p.positive(inside) if aval.dtype != dtypes.BOOL else inside)  # type: ignore[no-any-return]
     if aval.dtype.kind == "c":
-        parts = [nan_to_num(wrap(part(inside)), copy, nan, posinf, neginf) for part in (p.real, p.imag)]
+        parts = [
+            nan_to_num(wrap(part(inside)), copy, nan, posinf, neginf) for part in (p.real, p.imag)
+        ]
         return wrap(p.complex_(*[operand(part, "nan_to_num") for part in parts]))  # type: ignore[no-any-return]
     info = np.finfo(aval.dtype)
     high = float(info.max) if posinf is None else operand(posinf, "nan_to_num")
@@ -585,5 +607,3 @@ def nan_to_num(
     out = p.select(p.equal(inside, np.inf), high, out)
     out = p.select(p.equal(inside, -np.inf), low, out)
     return wrap(p.convert(out, aval.dtype, aval.weak))  # type: ignore[no-any-return]
-
-

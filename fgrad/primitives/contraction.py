@@ -51,11 +51,14 @@ class DotGeneral(Bilinear):
         for i, j in pairs:
             if left.shape[i] != right.shape[j]:
                 raise ShapeError(
-                    f"dot_general: shapes {left.shape} and {right.shape} differ in paired axes: axis {i} of the first has "
+                    f"dot_general: shapes {left.shape} and {right.shape} differ in paired axes: axis {i} of the "
+                    f"first has "
                     f"{left.shape[i]}, axis {j} of the second has {right.shape[j]}"
                 )
         if left.dtype != right.dtype:
-            raise DTypeError(f"dot_general: dtypes {left.dtype} and {right.dtype} differ; convert one")
+            raise DTypeError(
+                f"dot_general: dtypes {left.dtype} and {right.dtype} differ; convert one"
+            )
         left_free, right_free = self._free(len(left.shape), len(right.shape))
         shape = (
             *[left.shape[a] for a in self.left_batch],
@@ -64,9 +67,11 @@ class DotGeneral(Bilinear):
         )
         return Aval(shape, left.dtype)
 
-    def impl(self, left: Any, right: Any) -> Any:  # type: ignore[override]
+    def impl(self, left: Any, right: Any) -> Any:
         left, right = np.asarray(left), np.asarray(right)
-        return contract(left, right, self.left_contract, self.right_contract, self.left_batch, self.right_batch)
+        return contract(
+            left, right, self.left_contract, self.right_contract, self.left_batch, self.right_batch
+        )
 
     def transpose_left(self, ct: Any, left: Aval, right: Any) -> Any:
         # ct[batch, left free, right free] . right over its free axes -> [batch, left free, contracted]
@@ -96,7 +101,9 @@ class DotGeneral(Bilinear):
         left_contract, right_contract = up_left(self.left_contract), up_right(self.right_contract)
         left_batch, right_batch = up_left(self.left_batch), up_right(self.right_batch)
         if mapped[0] and mapped[1]:
-            together = DotGeneral(left_contract, right_contract, (0, *left_batch), (0, *right_batch))
+            together = DotGeneral(
+                left_contract, right_contract, (0, *left_batch), (0, *right_batch)
+            )
             return together(left, right), True
         answer = DotGeneral(left_contract, right_contract, left_batch, right_batch)(left, right)
         # The mapped axis is a free axis of its operand: the first one, after the batch axes.
@@ -173,13 +180,21 @@ def contract(
     return np.matmul(one, two).reshape((*batch, *m, *n))
 
 
-def _grouped(x: np.ndarray[Any, Any], rows: Sequence[int], columns: Sequence[int], m: int, n: int) -> Any:
+def _grouped(
+    x: np.ndarray[Any, Any], rows: Sequence[int], columns: Sequence[int], m: int, n: int
+) -> Any:
     """A matrix view of `x`; axes that lie apart in memory are the one case that copies."""
     return x.transpose((*rows, *columns)).reshape((m, n))
 
 
 def _stacked(
-    x: np.ndarray[Any, Any], batch: Sequence[int], rows: Sequence[int], columns: Sequence[int], sizes: list[int], m: int, n: int
+    x: np.ndarray[Any, Any],
+    batch: Sequence[int],
+    rows: Sequence[int],
+    columns: Sequence[int],
+    sizes: list[int],
+    m: int,
+    n: int,
 ) -> Any:
     return x.transpose((*batch, *rows, *columns)).reshape((*sizes, m, n))
 
@@ -191,11 +206,19 @@ def promoted(name: str, *xs: Any) -> list[Any]:
     """Operands of a product in their common dtype."""
     avals = [aval_of(x) for x in xs]
     dtype = common_dtype(avals)
-    return [convert(x, dtype) if aval.shape or not aval.weak else x for x, aval in zip(xs, avals, strict=True)]
+    return [
+        convert(x, dtype) if aval.shape or not aval.weak else x
+        for x, aval in zip(xs, avals, strict=True)
+    ]
 
 
 def dot_general(
-    left: Any, right: Any, left_contract: Axes, right_contract: Axes, left_batch: Axes = (), right_batch: Axes = ()
+    left: Any,
+    right: Any,
+    left_contract: Axes,
+    right_contract: Axes,
+    left_batch: Axes = (),
+    right_batch: Axes = (),
 ) -> Any:
     """Contract two values of any dtypes."""
     left, right = promoted("dot_general", left, right)
@@ -212,7 +235,8 @@ def matmul(x: Any, y: Any) -> Any:
     inner = a.shape[-1], b.shape[-2] if len(b.shape) > 1 else b.shape[0]
     if inner[0] != inner[1]:
         raise ShapeError(
-            f"matmul: shapes {a.shape} and {b.shape} do not fit: the first has {inner[0]} columns, the second {inner[1]} "
+            f"matmul: shapes {a.shape} and {b.shape} do not fit: the first has {inner[0]} columns, the second "
+            f"{inner[1]} "
             "rows"
         )
     x, y = promoted("matmul", x, y)
@@ -264,7 +288,8 @@ def dot(x: Any, y: Any) -> Any:
     axis = max(len(b.shape) - 2, 0)
     if a.shape[-1] != b.shape[axis]:
         raise ShapeError(
-            f"dot: shapes {a.shape} and {b.shape} do not fit: the last axis of the first has {a.shape[-1]}, axis {axis} of the "
+            f"dot: shapes {a.shape} and {b.shape} do not fit: the last axis of the first has {a.shape[-1]}, axis "
+            f"{axis} of the "
             f"second has {b.shape[axis]}"
         )
     return dot_general(x, y, (len(a.shape) - 1,), (axis,))
@@ -276,7 +301,8 @@ def tensordot(x: Any, y: Any, left: Axes, right: Axes) -> Any:
     for i, j in zip(left, right, strict=True):
         if a.shape[i] != b.shape[j]:
             raise ShapeError(
-                f"tensordot: shapes {a.shape} and {b.shape} do not fit: axis {i} of the first has {a.shape[i]}, axis {j} of the "
+                f"tensordot: shapes {a.shape} and {b.shape} do not fit: axis {i} of the first has {a.shape[i]}, "
+                f"axis {j} of the "
                 f"second has {b.shape[j]}"
             )
     if not a.shape or not b.shape:

@@ -25,6 +25,7 @@ from fgrad.primitives.families import (
     Linear,
     NonDifferentiable,
     Partial,
+    Ufunc,
     absorbing_product,
     add,
     align_ranks,
@@ -59,20 +60,22 @@ def _is_complex(x: Any) -> bool:
 
 # ---- arithmetic ------------------------------------------------------------------------------
 
-sub = elementwise("sub", np.subtract, [ONE, NEG_ONE], keeps_nan=True)
-div = elementwise(
+sub: Ufunc = elementwise("sub", np.subtract, [ONE, NEG_ONE], keeps_nan=True)
+div: Ufunc = elementwise(
     "div",
     np.true_divide,
     [lambda z, x, y: reciprocal_of(y), lambda z, x, y: neg(div(z, y))],
     keeps_nan=True,
 )
-square = elementwise("square", np.square, [lambda z, x: mul(2.0, x)])
-reciprocal = elementwise("reciprocal", np.reciprocal, [lambda z, x: neg(square(z))])
-sqrt = elementwise("sqrt", np.sqrt, [lambda z, x: div(0.5, z)])
-cbrt = elementwise("cbrt", np.cbrt, [lambda z, x: div(1.0 / 3.0, square(z))])
-floor_divide = elementwise("floor_divide", np.floor_divide, None)
-remainder = elementwise("remainder", np.remainder, [ONE, lambda z, x, y: neg(floor(div(x, y)))])
-fmod = elementwise("fmod", np.fmod, [ONE, lambda z, x, y: neg(trunc(div(x, y)))])
+square: Ufunc = elementwise("square", np.square, [lambda z, x: mul(2.0, x)])
+reciprocal: Ufunc = elementwise("reciprocal", np.reciprocal, [lambda z, x: neg(square(z))])
+sqrt: Ufunc = elementwise("sqrt", np.sqrt, [lambda z, x: div(0.5, z)])
+cbrt: Ufunc = elementwise("cbrt", np.cbrt, [lambda z, x: div(1.0 / 3.0, square(z))])
+floor_divide: Ufunc = elementwise("floor_divide", np.floor_divide, None)
+remainder: Ufunc = elementwise(
+    "remainder", np.remainder, [ONE, lambda z, x, y: neg(floor(div(x, y)))]
+)
+fmod: Ufunc = elementwise("fmod", np.fmod, [ONE, lambda z, x, y: neg(trunc(div(x, y)))])
 
 
 def reciprocal_of(y: Any) -> Any:
@@ -90,7 +93,7 @@ def _power_exponent_slope(z: Any, x: Any, y: Any) -> Any:
     return mul(z, log(select(equal(x, 0.0), 1.0, x)))
 
 
-power = elementwise("power", np.power, [_power_base_slope, _power_exponent_slope])
+power: Ufunc = elementwise("power", np.power, [_power_base_slope, _power_exponent_slope])
 
 
 @dataclass(frozen=True)
@@ -147,13 +150,13 @@ class IntegerPower(Elementwise):
 
 # ---- exponentials and logarithms --------------------------------------------------------------
 
-exp = elementwise("exp", np.exp, [lambda z, x: z])
-exp2 = elementwise("exp2", np.exp2, [lambda z, x: mul(z, math.log(2.0))])
-expm1 = elementwise("expm1", np.expm1, [lambda z, x: add(z, 1.0)])
-log = elementwise("log", np.log, [lambda z, x: reciprocal_of(x)])
-log2 = elementwise("log2", np.log2, [lambda z, x: div(1.0 / math.log(2.0), x)])
-log10 = elementwise("log10", np.log10, [lambda z, x: div(1.0 / math.log(10.0), x)])
-log1p = elementwise("log1p", np.log1p, [lambda z, x: reciprocal_of(add(x, 1.0))])
+exp: Ufunc = elementwise("exp", np.exp, [lambda z, x: z])
+exp2: Ufunc = elementwise("exp2", np.exp2, [lambda z, x: mul(z, math.log(2.0))])
+expm1: Ufunc = elementwise("expm1", np.expm1, [lambda z, x: add(z, 1.0)])
+log: Ufunc = elementwise("log", np.log, [lambda z, x: reciprocal_of(x)])
+log2: Ufunc = elementwise("log2", np.log2, [lambda z, x: div(1.0 / math.log(2.0), x)])
+log10: Ufunc = elementwise("log10", np.log10, [lambda z, x: div(1.0 / math.log(10.0), x)])
+log1p: Ufunc = elementwise("log1p", np.log1p, [lambda z, x: reciprocal_of(add(x, 1.0))])
 
 
 def _logistic(x: Any) -> Any:
@@ -163,8 +166,12 @@ def _logistic(x: Any) -> Any:
     return np.where(np.greater_equal(x, 0), 1.0, small).astype(small.dtype)[()] / (1.0 + small)
 
 
-logistic = elementwise(
-    "logistic", _logistic, [lambda z, x: mul(z, logistic(neg(x)))], typed_like=np.exp, source="logistic"
+logistic: Ufunc = elementwise(
+    "logistic",
+    _logistic,
+    [lambda z, x: mul(z, logistic(neg(x)))],
+    typed_like=np.exp,
+    source="logistic",
 )
 
 
@@ -185,27 +192,35 @@ def _logaddexp_slopes(base: float) -> list[Callable[..., Any]]:
     ]
 
 
-logaddexp = elementwise("logaddexp", np.logaddexp, _logaddexp_slopes(math.e))
-logaddexp2 = elementwise("logaddexp2", np.logaddexp2, _logaddexp_slopes(2.0))
+logaddexp: Ufunc = elementwise("logaddexp", np.logaddexp, _logaddexp_slopes(math.e))
+logaddexp2: Ufunc = elementwise("logaddexp2", np.logaddexp2, _logaddexp_slopes(2.0))
 
 
 # ---- trigonometric, hyperbolic, inverses ------------------------------------------------------
 
-sin = elementwise("sin", np.sin, [lambda z, x: cos(x)])
-cos = elementwise("cos", np.cos, [lambda z, x: neg(sin(x))])
-tan = elementwise("tan", np.tan, [lambda z, x: add(1.0, square(z))])
-arcsin = elementwise("arcsin", np.arcsin, [lambda z, x: reciprocal_of(sqrt(_one_minus_square(x)))])
-arccos = elementwise("arccos", np.arccos, [lambda z, x: div(-1.0, sqrt(_one_minus_square(x)))])
-arctan = elementwise("arctan", np.arctan, [lambda z, x: reciprocal_of(add(1.0, square(x)))])
-sinh = elementwise("sinh", np.sinh, [lambda z, x: cosh(x)])
-cosh = elementwise("cosh", np.cosh, [lambda z, x: sinh(x)])
-tanh = elementwise("tanh", np.tanh, [lambda z, x: _one_minus_square(z)])
-arcsinh = elementwise("arcsinh", np.arcsinh, [lambda z, x: reciprocal_of(sqrt(add(square(x), 1.0)))])
-arccosh = elementwise(
+sin: Ufunc = elementwise("sin", np.sin, [lambda z, x: cos(x)])
+cos: Ufunc = elementwise("cos", np.cos, [lambda z, x: neg(sin(x))])
+tan: Ufunc = elementwise("tan", np.tan, [lambda z, x: add(1.0, square(z))])
+arcsin: Ufunc = elementwise(
+    "arcsin", np.arcsin, [lambda z, x: reciprocal_of(sqrt(_one_minus_square(x)))]
+)
+arccos: Ufunc = elementwise(
+    "arccos", np.arccos, [lambda z, x: div(-1.0, sqrt(_one_minus_square(x)))]
+)
+arctan: Ufunc = elementwise("arctan", np.arctan, [lambda z, x: reciprocal_of(add(1.0, square(x)))])
+sinh: Ufunc = elementwise("sinh", np.sinh, [lambda z, x: cosh(x)])
+cosh: Ufunc = elementwise("cosh", np.cosh, [lambda z, x: sinh(x)])
+tanh: Ufunc = elementwise("tanh", np.tanh, [lambda z, x: _one_minus_square(z)])
+arcsinh: Ufunc = elementwise(
+    "arcsinh", np.arcsinh, [lambda z, x: reciprocal_of(sqrt(add(square(x), 1.0)))]
+)
+arccosh: Ufunc = elementwise(
     "arccosh", np.arccosh, [lambda z, x: reciprocal_of(mul(sqrt(sub(x, 1.0)), sqrt(add(x, 1.0))))]
 )
-arctanh = elementwise("arctanh", np.arctanh, [lambda z, x: reciprocal_of(_one_minus_square(x))])
-arctan2 = elementwise(
+arctanh: Ufunc = elementwise(
+    "arctanh", np.arctanh, [lambda z, x: reciprocal_of(_one_minus_square(x))]
+)
+arctan2: Ufunc = elementwise(
     "arctan2",
     np.arctan2,
     [
@@ -213,9 +228,11 @@ arctan2 = elementwise(
         lambda z, y, x: neg(div(y, add(square(x), square(y)))),
     ],
 )
-hypot = elementwise("hypot", np.hypot, [lambda z, x, y: div(x, z), lambda z, x, y: div(y, z)])
-deg2rad = elementwise("deg2rad", np.deg2rad, [lambda z, x: math.pi / 180.0])
-rad2deg = elementwise("rad2deg", np.rad2deg, [lambda z, x: 180.0 / math.pi])
+hypot: Ufunc = elementwise(
+    "hypot", np.hypot, [lambda z, x, y: div(x, z), lambda z, x, y: div(y, z)]
+)
+deg2rad: Ufunc = elementwise("deg2rad", np.deg2rad, [lambda z, x: math.pi / 180.0])
+rad2deg: Ufunc = elementwise("rad2deg", np.rad2deg, [lambda z, x: 180.0 / math.pi])
 
 
 def _one_minus_square(x: Any) -> Any:
@@ -228,7 +245,7 @@ class Sinc(Elementwise):
     """The order-th derivative of ``sin(pi x) / (pi x)``.   f[*s] -> f[*s]
 
     With t = pi x and f_k the k-th derivative of sin(t)/t, differentiating t f_0 = sin t k times gives
-    t f_k + k f_{k-1} = sin(t + k pi/2). The recurrence is stable where \\|t\\| > k; below, the power series
+    t f_k + k f_{k-1} = sin(t + k pi/2). The recurrence is stable where the magnitude of t exceeds k; below, the power series
     of f_k is summed.
     """
 
@@ -279,22 +296,24 @@ def _abs_slope(z: Any, x: Any) -> Any:
     return select(equal(z, 0.0), 0.0, div(conj(x), z))
 
 
-abs_ = elementwise("abs", np.abs, [_abs_slope], source="np.abs")
-fabs = elementwise("fabs", np.fabs, [lambda z, x: sign(x)])
-sign = elementwise("sign", np.sign, None)
-signbit = elementwise("signbit", np.signbit, None)
-copysign = elementwise(
+abs_: Ufunc = elementwise("abs", np.abs, [_abs_slope], source="np.abs")
+fabs: Ufunc = elementwise("fabs", np.fabs, [lambda z, x: sign(x)])
+sign: Ufunc = elementwise("sign", np.sign, None)
+signbit: Ufunc = elementwise("signbit", np.signbit, None)
+copysign: Ufunc = elementwise(
     "copysign", np.copysign, [lambda z, x, y: mul(sign(x), copysign(1.0, mul(y, 1.0))), ZERO]
 )
-heaviside = elementwise("heaviside", np.heaviside, [ZERO, lambda z, x, y: Convert(aval_of(y).dtype)(equal(x, 0.0))])
-nextafter = elementwise("nextafter", np.nextafter, [ONE, ZERO])
-spacing = elementwise("spacing", np.spacing, None)
-ldexp = elementwise("ldexp", np.ldexp, [lambda z, x, n: exp2(n), ZERO])
-floor = elementwise("floor", np.floor, None)
-ceil = elementwise("ceil", np.ceil, None)
-trunc = elementwise("trunc", np.trunc, None)
-rint = elementwise("rint", np.rint, None)
-positive = elementwise("positive", np.positive, [ONE])
+heaviside: Ufunc = elementwise(
+    "heaviside", np.heaviside, [ZERO, lambda z, x, y: Convert(aval_of(y).dtype)(equal(x, 0.0))]
+)
+nextafter: Ufunc = elementwise("nextafter", np.nextafter, [ONE, ZERO])
+spacing: Ufunc = elementwise("spacing", np.spacing, None)
+ldexp: Ufunc = elementwise("ldexp", np.ldexp, [lambda z, x, n: exp2(n), ZERO])
+floor: Ufunc = elementwise("floor", np.floor, None)
+ceil: Ufunc = elementwise("ceil", np.ceil, None)
+trunc: Ufunc = elementwise("trunc", np.trunc, None)
+rint: Ufunc = elementwise("rint", np.rint, None)
+positive: Ufunc = elementwise("positive", np.positive, [ONE])
 
 
 # ---- choice -----------------------------------------------------------------------------------
@@ -310,12 +329,14 @@ def _tie_slopes(beats: Callable[[Any, Any], Any]) -> list[Callable[..., Any]]:
     return [lambda z, a, b: slope(z, a, b), lambda z, a, b: slope(z, b, a)]
 
 
-maximum = elementwise("maximum", np.maximum, _tie_slopes(lambda a, b: greater(a, b)))
-minimum = elementwise("minimum", np.minimum, _tie_slopes(lambda a, b: less(a, b)))
-fmax = elementwise(
+maximum: Ufunc = elementwise("maximum", np.maximum, _tie_slopes(lambda a, b: greater(a, b)))
+minimum: Ufunc = elementwise("minimum", np.minimum, _tie_slopes(lambda a, b: less(a, b)))
+fmax: Ufunc = elementwise(
     "fmax", np.fmax, _tie_slopes(lambda a, b: logical_or(greater(a, b), isnan(b)))
 )
-fmin = elementwise("fmin", np.fmin, _tie_slopes(lambda a, b: logical_or(less(a, b), isnan(b))))
+fmin: Ufunc = elementwise(
+    "fmin", np.fmin, _tie_slopes(lambda a, b: logical_or(less(a, b), isnan(b)))
+)
 
 
 @dataclass(frozen=True)
@@ -329,7 +350,7 @@ class Select(Linear):
         from_shapes = _select_shape(a, b, condition)
         return Aval(from_shapes, common_dtype((a, b)), a.weak and b.weak and not from_shapes)
 
-    def impl(self, a: Any, b: Any, condition: Any) -> Any:  # type: ignore[override]
+    def impl(self, a: Any, b: Any, condition: Any) -> Any:
         a_aval, b_aval, c_aval = aval_of(a), aval_of(b), aval_of(condition)
         shape = _select_shape(a_aval, b_aval, c_aval)
         dtype = common_dtype((a_aval, b_aval))
@@ -358,7 +379,9 @@ class Select(Linear):
             return None
         out = aval_of(answer)
         zero = dtypes.python_type(out.dtype)(0)
-        return match_aval(select(condition, zero if ta is None else ta, zero if tb is None else tb), out)
+        return match_aval(
+            select(condition, zero if ta is None else ta, zero if tb is None else tb), out
+        )
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         return self(*align_ranks(args, mapped)), True
@@ -376,7 +399,9 @@ def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
 
 def _select_shape(a: Aval, b: Aval, condition: Aval) -> tuple[int, ...]:
     if condition.dtype != dtypes.BOOL:
-        raise DTypeError(f"where: the condition has dtype {condition.dtype}, expected bool; compare it first")
+        raise DTypeError(
+            f"where: the condition has dtype {condition.dtype}, expected bool; compare it first"
+        )
     return broadcast_shapes("where", condition.shape, a.shape, b.shape)
 
 
@@ -397,7 +422,7 @@ class Round(NonDifferentiable):
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return x
 
-    def impl(self, x: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any) -> Any:
         answer = np.round(x, self.decimals)
         if aval_of(x).weak:
             return type(x)(answer)
@@ -412,28 +437,28 @@ class Round(NonDifferentiable):
 
 # ---- comparison, logic, bits --------------------------------------------------------------------
 
-equal = elementwise("equal", np.equal, None)
-not_equal = elementwise("not_equal", np.not_equal, None)
-less = elementwise("less", np.less, None)
-less_equal = elementwise("less_equal", np.less_equal, None)
-greater = elementwise("greater", np.greater, None)
-greater_equal = elementwise("greater_equal", np.greater_equal, None)
-logical_and = elementwise("logical_and", np.logical_and, None)
-logical_or = elementwise("logical_or", np.logical_or, None)
-logical_xor = elementwise("logical_xor", np.logical_xor, None)
-logical_not = elementwise("logical_not", np.logical_not, None)
-isnan = elementwise("isnan", np.isnan, None)
-isinf = elementwise("isinf", np.isinf, None)
-isfinite = elementwise("isfinite", np.isfinite, None)
-bitwise_and = elementwise("bitwise_and", np.bitwise_and, None)
-bitwise_or = elementwise("bitwise_or", np.bitwise_or, None)
-bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, None)
-invert = elementwise("invert", np.invert, None)
-left_shift = elementwise("left_shift", np.left_shift, None)
-right_shift = elementwise("right_shift", np.right_shift, None)
-bitwise_count = elementwise("bitwise_count", np.bitwise_count, None)
-gcd = elementwise("gcd", np.gcd, None)
-lcm = elementwise("lcm", np.lcm, None)
+equal: Ufunc = elementwise("equal", np.equal, None)
+not_equal: Ufunc = elementwise("not_equal", np.not_equal, None)
+less: Ufunc = elementwise("less", np.less, None)
+less_equal: Ufunc = elementwise("less_equal", np.less_equal, None)
+greater: Ufunc = elementwise("greater", np.greater, None)
+greater_equal: Ufunc = elementwise("greater_equal", np.greater_equal, None)
+logical_and: Ufunc = elementwise("logical_and", np.logical_and, None)
+logical_or: Ufunc = elementwise("logical_or", np.logical_or, None)
+logical_xor: Ufunc = elementwise("logical_xor", np.logical_xor, None)
+logical_not: Ufunc = elementwise("logical_not", np.logical_not, None)
+isnan: Ufunc = elementwise("isnan", np.isnan, None)
+isinf: Ufunc = elementwise("isinf", np.isinf, None)
+isfinite: Ufunc = elementwise("isfinite", np.isfinite, None)
+bitwise_and: Ufunc = elementwise("bitwise_and", np.bitwise_and, None)
+bitwise_or: Ufunc = elementwise("bitwise_or", np.bitwise_or, None)
+bitwise_xor: Ufunc = elementwise("bitwise_xor", np.bitwise_xor, None)
+invert: Ufunc = elementwise("invert", np.invert, None)
+left_shift: Ufunc = elementwise("left_shift", np.left_shift, None)
+right_shift: Ufunc = elementwise("right_shift", np.right_shift, None)
+bitwise_count: Ufunc = elementwise("bitwise_count", np.bitwise_count, None)
+gcd: Ufunc = elementwise("gcd", np.gcd, None)
+lcm: Ufunc = elementwise("lcm", np.lcm, None)
 
 
 # ---- complex numbers ---------------------------------------------------------------------------
@@ -464,10 +489,21 @@ def _make_complex(x: Any, y: Any) -> Any:
     return answer[()]
 
 
-real = elementwise("real", _real, [ONE], typed_like=_real_dtype, source="np.real", view=True)
-imag = elementwise("imag", _imag, [lambda z, x: -1j if _is_complex(x) else 0.0], typed_like=_real_dtype, source="np.imag", view=True)
-complex_ = elementwise(
-    "complex", _make_complex, [ONE, lambda z, x, y: 1j], typed_like=_complex_dtype, source="make_complex"
+real: Ufunc = elementwise("real", _real, [ONE], typed_like=_real_dtype, source="np.real", view=True)
+imag: Ufunc = elementwise(
+    "imag",
+    _imag,
+    [lambda z, x: -1j if _is_complex(x) else 0.0],
+    typed_like=_real_dtype,
+    source="np.imag",
+    view=True,
+)
+complex_: Ufunc = elementwise(
+    "complex",
+    _make_complex,
+    [ONE, lambda z, x, y: 1j],
+    typed_like=_complex_dtype,
+    source="make_complex",
 )
 
 
@@ -480,7 +516,7 @@ class Conj(Linear):
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return Aval(x.shape, x.dtype if x.dtype != dtypes.BOOL else dtypes.BOOL, x.weak)
 
-    def impl(self, x: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any) -> Any:
         if aval_of(x).dtype.kind != "c":
             return x.view() if type(x) is np.ndarray else x
         return x.conjugate()
@@ -508,7 +544,7 @@ class StopGradient(Linear):
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return x
 
-    def impl(self, x: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any) -> Any:
         return x.view() if type(x) is np.ndarray else x
 
     def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:

@@ -53,10 +53,14 @@ class _Declared(Primitive):
         cls.abstract = abstract
         if abstract:
             return
-        required = _COMMON_RULES + (cls.rules if cls.differentiable else ())
-        missing = [rule for rule in required if getattr(cls, rule) is getattr(Primitive, rule, None)]
+        family = next(base for base in cls.__mro__ if "rules" in base.__dict__)
+        missing = [rule for rule in _COMMON_RULES if getattr(cls, rule) is getattr(Primitive, rule)]
+        if cls.differentiable:
+            missing += [rule for rule in cls.rules if getattr(cls, rule) is getattr(family, rule)]
         if missing:
-            raise MissingRuleError(f"primitive {cls.__name__} is declared without {', '.join(missing)}")
+            raise MissingRuleError(
+                f"primitive {cls.__name__} is declared without {', '.join(missing)}"
+            )
         if cls not in CLASSES:
             CLASSES.append(cls)
 
@@ -89,6 +93,7 @@ class Elementwise(_Declared, abstract=True):
     rules = ("partials",)
     ignores_unread = True
     partials: Sequence[Partial] = ()
+
     def compute(self, *values: Any) -> Any:
         raise MissingRuleError(f"{self.name} has no implementation")
 
@@ -145,9 +150,12 @@ class Elementwise(_Declared, abstract=True):
             used = [False] * (1 + len(needs))
             for partial, need in zip(self.partials, needs, strict=True):
                 if need and callable(partial):
-                    used = [u or now for u, now in zip(used, _partial_reads(partial, len(needs)), strict=True)]
+                    used = [
+                        u or now
+                        for u, now in zip(used, _partial_reads(partial, len(needs)), strict=True)
+                    ]
             known = table[key] = (used[0], tuple(used[1:]))
-        return known  # type: ignore[no-any-return]
+        return known
 
     def vjp(self, ct: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
         cotangents: list[Any] = []
@@ -163,7 +171,11 @@ class Elementwise(_Declared, abstract=True):
                 term = absorbing_product(ct, partial(answer, *args))  # type: ignore[operator]
             primal = args[position]
             if type(primal) is ndarray:
-                if type(term) is ndarray and term.shape == primal.shape and term.dtype == primal.dtype:
+                if (
+                    type(term) is ndarray
+                    and term.shape == primal.shape
+                    and term.dtype == primal.dtype
+                ):
                     cotangents.append(term)
                     continue
             cotangents.append(match_aval(term, aval_of(primal)))
@@ -191,7 +203,10 @@ def _partial_reads(partial: Callable[..., Any], arity: int) -> tuple[bool, ...]:
 
 def align_ranks(args: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
     """Operands whose per-example axes line up: size-one axes go behind a leading mapped axis."""
-    ranks = [len(np.shape(a) if not hasattr(a, "shape") else a.shape) - m for a, m in zip(args, mapped, strict=True)]
+    ranks = [
+        len(np.shape(a) if not hasattr(a, "shape") else a.shape) - m
+        for a, m in zip(args, mapped, strict=True)
+    ]
     rank = max(ranks)
     aligned = []
     for a, is_mapped, own in zip(args, mapped, ranks, strict=True):
@@ -252,7 +267,11 @@ class Ufunc(Elementwise, abstract=True):
         return dtype
 
     def lower(self, emit: Any, *names: str) -> str:
-        function = self.source if self.source.startswith("np.") else emit.constant(self.function, self.name)
+        function = (
+            self.source
+            if self.source.startswith("np.")
+            else emit.constant(self.function, self.name)
+        )
         return f"{function}({', '.join(names)})"
 
 
@@ -436,7 +455,7 @@ class Convert(Elementwise):
         return f"{emit.constant(self.impl, f'as_{self.dtype.name}')}({names[0]})"
 
 
-class AbsorbingProduct(Ufunc):
+class AbsorbingProduct(Ufunc, abstract=True):
     """``ct * slope``, where a ``ct`` of exactly zero absorbs any slope, infinite or NaN.
 
     Bilinear; its derivative absorbs on the same operand.   f[*s] f[*s] -> f[*s]
@@ -482,6 +501,7 @@ class AbsorbingProduct(Ufunc):
         return emit.absorbing_product(*names)  # type: ignore[no-any-return]
 
 
+_LARGE_FOR_DOT = 8192
 _unguarded: ContextVar[bool] = ContextVar("fgrad_unguarded", default=False)
 
 
@@ -496,13 +516,20 @@ class unguarded:
 
 
 def has_nan(values: Any) -> bool:
-    """Whether any element is NaN. A sum of squares is NaN exactly when an element is."""
+    """Whether any element is NaN."""
     if type(values) is not ndarray:
         return bool(values != values)
-    if values.dtype.kind not in "fc":
+    kind = values.dtype.kind
+    if kind not in "fc" or not values.size:
         return False
+    if values.size > _LARGE_FOR_DOT:
+        # BLAS would share this out among threads, and wait for them.
+        if kind == "c":
+            return has_nan(values.real) or has_nan(values.imag)
+        return bool(np.isnan(np.minimum.reduce(values, axis=None)))
+    # A sum of squares is NaN exactly when an element is.
     flat = values.ravel(order="K")
-    if values.dtype.kind == "c":
+    if kind == "c":
         flat = flat.view(flat.real.dtype)
     return bool(np.isnan(np.dot(flat, flat)))
 
@@ -518,7 +545,7 @@ class Reshape(Linear):
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return x.with_shape(self.shape)
 
-    def impl(self, x: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any) -> Any:
         if type(x) in _PYTHON and not self.shape:
             return x
         return np.asarray(x).reshape(self.shape) if self.shape else x.reshape(())[()]
@@ -545,7 +572,7 @@ class BroadcastTo(Linear):
         broadcast_shapes("broadcast_to", x.shape, self.shape)
         return x.with_shape(self.shape)
 
-    def impl(self, x: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any) -> Any:
         if not self.shape:
             return x if type(x) is not ndarray else x[()]
         if type(x) is not ndarray:
@@ -583,7 +610,7 @@ class Sum(Linear):
         kept = tuple([n for axis, n in enumerate(x.shape) if axis not in self.axes])
         return Aval(kept, dtypes.canonical(sum_dtype(x.dtype)), x.weak and not kept)
 
-    def impl(self, x: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any) -> Any:
         if type(x) in _PYTHON:
             return int(x) if type(x) is bool else x
         if not self.axes and x.dtype.kind in "fc":
@@ -626,7 +653,7 @@ class Full(NonDifferentiable):
     def abstract_eval(self) -> Aval:  # type: ignore[override]
         return Aval(self.shape, self.dtype)
 
-    def impl(self) -> Any:  # type: ignore[override]
+    def impl(self) -> Any:
         if not self.shape:
             return self.dtype.type(self.fill)
         if self.fill == 0 and not _is_negative_zero(self.fill):

@@ -40,7 +40,7 @@ class Transpose(Linear):
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return Aval(tuple([x.shape[axis] for axis in self.permutation]), x.dtype, x.weak)
 
-    def impl(self, x: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any) -> Any:
         return x.transpose(self.permutation) if type(x) is np.ndarray else x
 
     def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
@@ -156,10 +156,12 @@ class Pad(Linear):
         sizes = zip(self._spread_sizes(x.shape), self.low, self.high, strict=True)
         shape = tuple([n + low + high for n, low, high in sizes])
         if any(n < 0 for n in shape):
-            raise ShapeError(f"pad: widths {self.low}, {self.high} cut more than shape {x.shape} has")
+            raise ShapeError(
+                f"pad: widths {self.low}, {self.high} cut more than shape {x.shape} has"
+            )
         return Aval(shape, x.dtype)
 
-    def impl(self, x: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any) -> Any:
         shape = self.abstract_eval(aval_of(x)).shape
         out = np.zeros(shape, x.dtype)
         source, target = [], []
@@ -169,7 +171,9 @@ class Pad(Linear):
             last = min(n, max(first, -(-(total - low) // step)))
             source.append(slice(first, last))
             start = low + first * step
-            target.append(slice(start, start + (last - first) * step if last > first else start, step))
+            target.append(
+                slice(start, start + (last - first) * step if last > first else start, step)
+            )
         out[tuple(target)] = x[tuple(source)]
         return out
 
@@ -203,7 +207,9 @@ class StaticIndex(Linear):
 
     def __hash__(self) -> int:
         # Slices have no hash before Python 3.12.
-        return hash(tuple([(s.start, s.stop, s.step) if isinstance(s, slice) else s for s in self.index]))
+        return hash(
+            tuple([(s.start, s.stop, s.step) if isinstance(s, slice) else s for s in self.index])
+        )
 
     @property
     def name(self) -> str:
@@ -212,7 +218,7 @@ class StaticIndex(Linear):
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return x.with_shape(index_shape(self.index, x.shape))
 
-    def impl(self, x: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any) -> Any:
         return x[self.index] if type(x) is np.ndarray else np.asarray(x)[self.index]
 
     def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
@@ -239,7 +245,7 @@ class Embed(Linear):
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return Aval(self.shape, x.dtype)
 
-    def impl(self, x: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any) -> Any:
         out = np.zeros(self.shape, aval_of(x).dtype)
         out[self.index] = x
         return out
@@ -292,11 +298,10 @@ def static_index(x: Any, index: Sequence[Any]) -> Any:
             continue
         if isinstance(item, slice):
             start, stop, step = item.indices(shape[axis])
-            if step < 0 and stop < 0:
-                # A slice down to the first element has no non-negative stop.
-                stop_item: int | None = None
-            else:
-                stop_item = stop
+            if not len(range(start, stop, step)):
+                start, stop, step = 0, 0, 1
+            # A slice down to the first element has no non-negative stop.
+            stop_item = None if step < 0 and stop < 0 else stop
             whole = whole and (start, stop, step) == (0, shape[axis], 1)
             items.append(slice(start, stop_item, step))
         else:
@@ -332,7 +337,7 @@ class Iota(NonDifferentiable):
     def abstract_eval(self) -> Aval:  # type: ignore[override]
         return Aval((self.size,), self.dtype)
 
-    def impl(self) -> Any:  # type: ignore[override]
+    def impl(self) -> Any:
         if self.dtype.kind == "b":
             return np.arange(self.start, self.start + self.size * self.step, self.step).astype(bool)
         if self.start == 0 and self.step == 1:
@@ -365,7 +370,7 @@ class Eye(NonDifferentiable):
     def abstract_eval(self) -> Aval:  # type: ignore[override]
         return Aval((self.rows, self.columns), self.dtype)
 
-    def impl(self) -> Any:  # type: ignore[override]
+    def impl(self) -> Any:
         return np.eye(self.rows, self.columns, self.offset, dtype=self.dtype)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from fgrad import _tree
 from fgrad.array import value
@@ -30,7 +30,7 @@ def boundary(f: F) -> F:
             filter_traceback(error)
             raise
 
-    return call  # type: ignore[return-value]
+    return cast(F, call)
 
 
 def transformed(f: Callable[..., Any], transform: str) -> Callable[[F], F]:
@@ -39,7 +39,7 @@ def transformed(f: Callable[..., Any], transform: str) -> Callable[[F], F]:
     def decorate(wrapper: F) -> F:
         result = functools.wraps(f)(boundary(wrapper))
         result.__name__ = f"{transform}({function_name(f)})"
-        return result
+        return cast(F, result)
 
     return decorate
 
@@ -64,7 +64,9 @@ def signature_names(f: Callable[..., Any], count: int) -> list[str]:
     return names + [f"argument {i}" for i in range(len(names), count)]
 
 
-def argument_leaf_names(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> list[str]:
+def argument_leaf_names(
+    f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None
+) -> list[str]:
     """A name such as ``params['w']`` for each leaf of the arguments of a call of `f`."""
     names = []
     for name, arg in zip(signature_names(f, len(args)), args, strict=True):
@@ -74,7 +76,9 @@ def argument_leaf_names(f: Callable[..., Any], args: Sequence[Any], kwargs: dict
     return names
 
 
-def normal_argnums(f: Callable[..., Any], argnums: Any, count: int, transform: str) -> tuple[int, ...]:
+def normal_argnums(
+    f: Callable[..., Any], argnums: Any, count: int, transform: str
+) -> tuple[int, ...]:
     """Non-negative positions of arguments.
 
     Raises
@@ -98,7 +102,9 @@ def normal_argnums(f: Callable[..., Any], argnums: Any, count: int, transform: s
             )
         result.append(position % count)
     if len(set(result)) != len(result):
-        raise ArgnumsError(f"{transform} of {function_text(f)}: argnums={argnums!r} names an argument twice")
+        raise ArgnumsError(
+            f"{transform} of {function_text(f)}: argnums={argnums!r} names an argument twice"
+        )
     return tuple(result)
 
 
@@ -117,10 +123,18 @@ def leaf_value(leaf: Any, transform: str, f: Callable[..., Any], name: Callable[
         raise NonArrayError(f"{where} {detail}") from None
     except TypeError as error:
         detail = str(error).removeprefix("an argument ")
-        raise type(error)(f"{transform} of {function_text(f)}: argument {name()} {detail}") from None
+        raise type(error)(
+            f"{transform} of {function_text(f)}: argument {name()} {detail}"
+        ) from None
 
 
-def leaf_values(leaves: Sequence[Any], transform: str, f: Callable[..., Any], args: Sequence[Any], kwargs: Any = None) -> list[Any]:
+def leaf_values(
+    leaves: Sequence[Any],
+    transform: str,
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Any = None,
+) -> list[Any]:
     """Every leaf of the traced arguments as an internal value."""
     return [
         leaf_value(leaf, transform, f, lambda i=i: argument_leaf_names(f, args, kwargs)[i])  # type: ignore[misc]
@@ -128,7 +142,9 @@ def leaf_values(leaves: Sequence[Any], transform: str, f: Callable[..., Any], ar
     ]
 
 
-def output_values(leaves: Sequence[Any], transform: str, f: Callable[..., Any], tree: Any = None) -> list[Any]:
+def output_values(
+    leaves: Sequence[Any], transform: str, f: Callable[..., Any], tree: Any = None
+) -> list[Any]:
     """Every leaf of a function's result as an internal value."""
     results = []
     for i, leaf in enumerate(leaves):
@@ -164,9 +180,13 @@ def check_direction(
     own = aval_of(direction)
     where = f"{transform} of {function_text(f)}: the {what} of {name}"
     if own.shape != aval.shape:
-        raise TangentError(f"{where} has shape {own.shape}, but its {of} has shape {aval.shape}; give them one shape")
+        raise TangentError(
+            f"{where} has shape {own.shape}, but its {of} has shape {aval.shape}; give them one shape"
+        )
     wanted = aval.dtype if is_inexact(aval.dtype) else float0
-    if own.dtype != wanted and not (own.weak and is_inexact(wanted) and own.dtype.kind in _accepted(wanted)):
+    if own.dtype != wanted and not (
+        own.weak and is_inexact(wanted) and own.dtype.kind in _accepted(wanted)
+    ):
         advice = (
             f"convert it with .astype({aval.dtype.name!r})"
             if is_inexact(aval.dtype)

@@ -82,7 +82,9 @@ class CallPullback:
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
         pattern = tuple(ct is not None for ct in cts)
         program, nonzero = self.reverse.backward(pattern)
-        found = self.call.with_jaxpr(program)(*self.residuals, *[ct for ct in cts if ct is not None])
+        found = self.call.with_jaxpr(program)(
+            *self.residuals, *[ct for ct in cts if ct is not None]
+        )
         return scatter_found(found, nonzero, self.reverse.needs)
 
 
@@ -119,7 +121,7 @@ class RecomputingPullback(CallPullback):
         if key not in derived:
             derived[key] = self.reverse.recomputing(pattern)
         program, nonzero = derived[key]
-        found = self.call.with_jaxpr(program)(*self.residuals, *[ct for ct in cts if ct is not None])
+        found = self.call.with_jaxpr(program)(
+            *self.residuals, *[ct for ct in cts if ct is not None]
+        )
         return scatter_found(found, nonzero, self.reverse.needs)
-
-

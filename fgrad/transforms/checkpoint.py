@@ -73,7 +73,9 @@ def checkpoint(
             return output_values(out_leaves, "checkpoint", fun, result)
 
         names = argument_leaf_names(fun, *dynamic)
-        jaxpr = record(flat_fun, [aval_of(v) for v in values], function_name(fun), "checkpoint", names)
+        jaxpr = record(
+            flat_fun, [aval_of(v) for v in values], function_name(fun), "checkpoint", names
+        )
         closed, captured = hoist_constants(jaxpr)
         closed.consts = tuple(map(snapshot, closed.consts))
         outs = Checkpointed(closed)(*captured, *values)
@@ -115,5 +117,3 @@ def _stop(leaf: Any) -> Any:
     except TypeError:
         return leaf
     return wrap(stop_gradient_primitive(inside)) if aval_of(inside).dtype in SUPPORTED else leaf
-
-

@@ -75,7 +75,9 @@ def value_and_grad(
 
     @transformed(fun, "value_and_grad")
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
-        result = _differentiate(fun, argnums, has_aux, holomorphic, allow_int, "value_and_grad", args, kwargs)
+        result = _differentiate(
+            fun, argnums, has_aux, holomorphic, allow_int, "value_and_grad", args, kwargs
+        )
         answer, gradient, aux = result
         return ((answer, aux), gradient) if has_aux else (answer, gradient)
 
@@ -128,7 +130,11 @@ def _differentiate(
 
     def leaf_name(i: int) -> str:
         names = signature_names(f, len(args))
-        listed = [n for a, number in zip(chosen, numbers, strict=True) for n in _tree.leaf_names(a, names[number])]
+        listed = [
+            n
+            for a, number in zip(chosen, numbers, strict=True)
+            for n in _tree.leaf_names(a, names[number])
+        ]
         return listed[i]
 
     values = [
@@ -175,10 +181,17 @@ def _differentiate(
     return wrap(answer), gradient, untraced(trace, aux) if has_aux else None
 
 
-def _integer_input(f: Callable[..., Any], transform: str, aval: Aval, name: str) -> DifferentiationTypeError:
-    kind = "a Python " + python_type(aval.dtype).__name__ if aval.weak else f"of dtype {aval.dtype.name}"
+def _integer_input(
+    f: Callable[..., Any], transform: str, aval: Aval, name: str
+) -> DifferentiationTypeError:
+    kind = (
+        "a Python " + python_type(aval.dtype).__name__
+        if aval.weak
+        else f"of dtype {aval.dtype.name}"
+    )
     return DifferentiationTypeError(
-        f"{transform} of {function_text(f)}: argument {name} is {kind}, which has no derivatives; pass a float, choose other "
+        f"{transform} of {function_text(f)}: argument {name} is {kind}, which has no derivatives; pass a float, "
+        f"choose other "
         "argnums, or give allow_int=True"
     )
 
@@ -195,7 +208,8 @@ def _scalar_output(f: Callable[..., Any], transform: str, result: Any, holomorph
     aval = aval_of(out)
     if aval.shape:
         raise NonScalarOutputError(
-            f"{where}: the function must return a scalar, but its result has shape {aval.shape}; reduce it with .sum() or "
+            f"{where}: the function must return a scalar, but its result has shape {aval.shape}; reduce it with "
+            f".sum() or "
             ".mean(), or use jacrev or vjp"
         )
     if holomorphic and aval.dtype.kind != "c":
@@ -204,7 +218,8 @@ def _scalar_output(f: Callable[..., Any], transform: str, result: Any, holomorph
         )
     if not holomorphic and aval.dtype.kind == "c":
         raise DifferentiationTypeError(
-            f"{where}: the result is complex ({aval.dtype.name}); return a real number, or give holomorphic=True for a "
+            f"{where}: the result is complex ({aval.dtype.name}); return a real number, or give holomorphic=True "
+            f"for a "
             "complex-differentiable function"
         )
     if not is_inexact(aval.dtype):
@@ -212,4 +227,3 @@ def _scalar_output(f: Callable[..., Any], transform: str, result: Any, holomorph
             f"{where}: the result has dtype {aval.dtype.name}, which has no derivatives; return a float"
         )
     return out
-

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-
 from fgrad import _tree
 from fgrad.array import value, wrap
 from fgrad.avals import Aval, aval_of
@@ -23,7 +22,13 @@ from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
 
-def _with_arguments(f: Callable[..., Any], argnums: Any, transform: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _with_arguments(
+    f: Callable[..., Any],
+    argnums: Any,
+    transform: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
     """A function of the chosen arguments alone, named like the user's, and those arguments."""
     numbers = normal_argnums(f, argnums, len(args), transform)
 
@@ -50,7 +55,14 @@ def _basis(avals: Sequence[Aval]) -> list[Any]:
     return basis
 
 
-def _check(avals: Sequence[Aval], holomorphic: bool, where: str, what: str, allow_int: bool, complex_ok: bool) -> None:
+def _check(
+    avals: Sequence[Aval],
+    holomorphic: bool,
+    where: str,
+    what: str,
+    allow_int: bool,
+    complex_ok: bool,
+) -> None:
     for aval in avals:
         if not is_inexact(aval.dtype) and not allow_int:
             raise DifferentiationTypeError(
@@ -62,7 +74,8 @@ def _check(avals: Sequence[Aval], holomorphic: bool, where: str, what: str, allo
             )
         if not holomorphic and not complex_ok and aval.dtype.kind == "c":
             raise DifferentiationTypeError(
-                f"{where}: {what} is complex ({aval.dtype.name}); give holomorphic=True, or take real and imaginary parts"
+                f"{where}: {what} is complex ({aval.dtype.name}); give holomorphic=True, or take real and "
+                f"imaginary parts"
             )
 
 
@@ -131,7 +144,14 @@ def jacfwd(
                 out, tangents, aux = result
             else:
                 out, tangents = result
-            _check([aval_of(value(x)) for x in _tree.leaves(out)], holomorphic, where, "the result", True, True)
+            _check(
+                [aval_of(value(x)) for x in _tree.leaves(out)],
+                holomorphic,
+                where,
+                "the result",
+                True,
+                True,
+            )
             return tangents
 
         basis = [wrap(b) for b in _basis(avals)]
@@ -219,5 +239,3 @@ def hessian(
     """
     reverse = jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic)
     return jacfwd(reverse, argnums, has_aux=has_aux, holomorphic=holomorphic)
-
-

@@ -198,7 +198,9 @@ class JitFunction:
         entry = _Entry(closed, out_treedef)
         if config.debug_stale:
             entry.captured_arrays = [
-                (c, _checksum(c)) for c in closed.consts if isinstance(c, np.ndarray) and c.flags.writeable
+                (c, _checksum(c))
+                for c in closed.consts
+                if isinstance(c, np.ndarray) and c.flags.writeable
             ]
         _warn_of_large_constants(closed, fun)
         closed.consts = tuple(map(snapshot, closed.consts))
@@ -248,15 +250,19 @@ class JitFunction:
         Lowered
             With the program in ``.jaxpr`` and the NumPy code in ``.source``.
         """
-        jaxpr, out_treedef = trace_to_jaxpr(self._fun, args, kwargs, "jit", self._numbers, self._names)
+        jaxpr, out_treedef = trace_to_jaxpr(
+            self._fun, args, kwargs, "jit", self._numbers, self._names
+        )
         dynamic, _ = split_static(self._fun, "jit", args, kwargs, self._numbers, self._names)
         closed, captured = hoist_constants(jaxpr)
         closed.consts = tuple(map(snapshot, closed.consts))
-        return Lowered(self._fun, closed, captured, _tree.structure(_strip(dynamic)), out_treedef, self)
+        return Lowered(
+            self._fun, closed, captured, _tree.structure(_strip(dynamic)), out_treedef, self
+        )
 
     def trace(self, *args: Any, **kwargs: Any) -> Lowered:
         """The same as `lower`."""
-        return self.lower(*args, **kwargs)  # type: ignore[no-any-return]
+        return self.lower(*args, **kwargs)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the result."""
@@ -279,7 +285,13 @@ class Lowered:
     """A recorded function, before it runs."""
 
     def __init__(
-        self, fun: Any, jaxpr: Jaxpr, captured: list[Any], in_treedef: Any, out_treedef: Any, owner: JitFunction
+        self,
+        fun: Any,
+        jaxpr: Jaxpr,
+        captured: list[Any],
+        in_treedef: Any,
+        out_treedef: Any,
+        owner: JitFunction,
     ) -> None:
         self._fun = fun
         self._captured = captured
@@ -327,7 +339,9 @@ class Lowered:
 class Compiled:
     """An executable for one signature. It pickles, and is compiled again where it is loaded."""
 
-    def __init__(self, fun: Any, jaxpr: Jaxpr, captured: list[Any], in_treedef: Any, out_treedef: Any) -> None:
+    def __init__(
+        self, fun: Any, jaxpr: Jaxpr, captured: list[Any], in_treedef: Any, out_treedef: Any
+    ) -> None:
         self._name = function_text(fun)
         self._jaxpr = jaxpr
         self._captured = captured
@@ -355,7 +369,8 @@ class Compiled:
         for i, (v, aval) in enumerate(zip(values, wanted, strict=True)):
             if aval_of(v) != aval:
                 raise ArgumentError(
-                    f"compiled {self._name}: argument leaf {i} has type {aval_of(v)}, compiled for {aval}; call the jitted "
+                    f"compiled {self._name}: argument leaf {i} has type {aval_of(v)}, compiled for {aval}; call "
+                    f"the jitted "
                     "function itself, which compiles for new types"
                 )
         outs = Call(self._jaxpr)(*self._captured, *values)
@@ -366,7 +381,7 @@ def explain_miss(key: Any, earlier: Sequence[Any], names: Sequence[str]) -> str:
     """Why a signature was not found among those seen before."""
     if not earlier:
         return "it was never called before"
-    treedef, kinds, order, static, x64 = key
+    treedef, kinds, _, static, x64 = key
     closest = min(earlier, key=lambda k: _distance(k, key))
     if closest[0] != treedef:
         return f"the arguments have a new structure, {treedef} instead of {closest[0]}"
@@ -393,7 +408,9 @@ def _kind_texts(kinds: Sequence[Any]) -> list[str]:
     texts = []
     parts = iter(kinds)
     for part in parts:
-        texts.append(f"a Python {part.__name__}" if isinstance(part, type) else str(Aval(part, next(parts))))
+        texts.append(
+            f"a Python {part.__name__}" if isinstance(part, type) else str(Aval(part, next(parts)))
+        )
     return texts
 
 
@@ -405,21 +422,23 @@ def _warn_of_large_constants(jaxpr: Jaxpr, fun: Any) -> None:
     for const in jaxpr.consts:
         if isinstance(const, np.ndarray) and const.nbytes > _LARGE_CONSTANT:
             warnings.warn(
-                f"jit of {function_text(fun)} captured an array of {const.nbytes / 2**20:.1f} MB, of shape {const.shape}: "
+                f"jit of {function_text(fun)} captured an array of {const.nbytes / 2**20:.1f} MB, of shape "
+                f"{const.shape}: "
                 "the compiled function keeps a copy of it; pass it as an argument instead",
                 stacklevel=6,
             )
 
 
 def _checksum(array: np.ndarray[Any, Any]) -> int:
-    return zlib.adler32(np.ascontiguousarray(array).view(np.uint8).reshape(-1))
+    return zlib.adler32(np.ascontiguousarray(array).tobytes())
 
 
 def _check_stale(captured: list[tuple[np.ndarray[Any, Any], int]], fun: Any) -> None:
     for array, checksum in captured:
         if _checksum(array) != checksum:
             raise StaleConstantError(
-                f"jit of {function_text(fun)}: a captured array of shape {array.shape} and dtype {array.dtype} has changed "
+                f"jit of {function_text(fun)}: a captured array of shape {array.shape} and dtype {array.dtype} has "
+                f"changed "
                 "since the function was compiled, which still uses its old values; pass it as an argument instead"
             )
 

@@ -75,7 +75,9 @@ class JVPTrace(Trace):
         if tangent is None or not is_inexact(aval_of(primal).dtype):
             return primal
         if config.check_jaxprs and not aval_of(tangent).fits(aval_of(primal)):
-            raise JaxprTypeError(f"a tangent of type {aval_of(tangent)} for a primal of type {aval_of(primal)}")
+            raise JaxprTypeError(
+                f"a tangent of type {aval_of(tangent)} for a primal of type {aval_of(primal)}"
+            )
         return JVPTracer(self, primal, tangent)
 
     def untrace(self, x: Any) -> Any:
@@ -142,7 +144,8 @@ def jvp(
     directions, tangent_treedef = _tree.flatten(tuple(tangents))
     if treedef != tangent_treedef:
         raise TangentError(
-            f"{where}: the tangents have structure {tangent_treedef}, the primals {treedef}; give each primal one tangent"
+            f"{where}: the tangents have structure {tangent_treedef}, the primals {treedef}; give each primal one "
+            f"tangent"
         )
     values = leaf_values(leaves, "jvp", f, primals)
     inner = []

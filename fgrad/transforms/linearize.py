@@ -92,7 +92,12 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 
 def _check_directions(
-    f: Any, transform: str, directions: Sequence[Any], treedef: Any, avals: Sequence[Aval], like: Any
+    f: Any,
+    transform: str,
+    directions: Sequence[Any],
+    treedef: Any,
+    avals: Sequence[Aval],
+    like: Any,
 ) -> list[Any]:
     leaves, given = _tree.flatten(tuple(directions))
     if given != treedef:
@@ -109,7 +114,9 @@ def _check_directions(
 
 
 @boundary
-def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
+) -> Callable[..., Any]:
     """The transpose of a linear function.
 
     Parameters
@@ -195,7 +202,9 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
         if atom in linear:
             accumulate(atom, ct)
         elif type(atom) is not Literal or atom.value != 0:
-            raise NonLinearError(f"linear_transpose of {who}: an output does not depend on the arguments")
+            raise NonLinearError(
+                f"linear_transpose of {who}: an output does not depend on the arguments"
+            )
     for eqn, active in reversed(pending):
         ct = gathered.pop(eqn.outputs[0], None)
         if ct is None:

@@ -27,7 +27,9 @@ class Static:
         if not self.positions:
             return args, {**kwargs, **self.named} if self.named else kwargs
         rest = iter(args)
-        joined = tuple(self.positions[i] if i in self.positions else next(rest) for i in range(self.count))
+        joined = tuple(
+            self.positions[i] if i in self.positions else next(rest) for i in range(self.count)
+        )
         return joined, {**kwargs, **self.named}
 
     def key(self, f: Callable[..., Any], transform: str) -> Any:
@@ -41,7 +43,8 @@ class Static:
             except TypeError:
                 name = f"argument {place}" if isinstance(place, int) else place
                 raise StaticArgumentError(
-                    f"{transform} of {function_text(f)}: static {name} is {_short(given)} of type {type(given).__name__}, which "
+                    f"{transform} of {function_text(f)}: static {name} is {_short(given)} of type "
+                    f"{type(given).__name__}, which "
                     "cannot be hashed; pass a tuple instead of a list, or make it a traced argument"
                 ) from None
         return tuple((place, _tree.static_key(given), given) for place, given in items)
@@ -82,7 +85,8 @@ def infer_static(
     for name in names:
         if name not in known and not takes_any:
             raise ArgnumsError(
-                f"{transform} of {function_text(f)}: static_argnames={argnames!r} names {name!r}, which is not a parameter; "
+                f"{transform} of {function_text(f)}: static_argnames={argnames!r} names {name!r}, which is not a "
+                f"parameter; "
                 f"the parameters are {', '.join(sorted(known))}"
             )
     if argnames is None or argnames == ():

@@ -329,7 +329,10 @@ class ReverseJaxpr:
             primals = [self.body.new_input(aval) for aval in jaxpr.in_avals]
             self.primal_vars = list(self.body.invars)
             with VJPTrace(jaxpr.name) as self.trace:
-                inputs = [self.trace.input(p) if need else p for p, need in zip(primals, needs, strict=True)]
+                inputs = [
+                    self.trace.input(p) if need else p
+                    for p, need in zip(primals, needs, strict=True)
+                ]
                 # Inputs must be the first nodes of the tape, in order.
                 outs = eval_jaxpr(jaxpr, *inputs)
         self.out_atoms = [self.body.atom(self.trace.value_of(x)) for x in outs]
@@ -340,7 +343,9 @@ class ReverseJaxpr:
         full, _ = self.record_backward(tuple(self.active))
         read = {a for eqn in full.eqns for a in eqn.inputs} | set(full.outvars)
         made = {v for eqn in self.forward_eqns for v in eqn.outputs}
-        self.saved = [v for eqn in self.forward_eqns for v in eqn.outputs if v in read and v in made]
+        self.saved = [
+            v for eqn in self.forward_eqns for v in eqn.outputs if v in read and v in made
+        ]
         self.passed = [i for i, v in enumerate(self.primal_vars) if v in read]
         self.forward = checked(
             dce(
@@ -371,7 +376,9 @@ class ReverseJaxpr:
             body.alive = False
         ct_vars = [ct.var for ct in cts if ct is not None]
         outs = [body.atom(ct) for ct in found if ct is not None]
-        open_jaxpr = Jaxpr(body.constvars, body.consts, ct_vars, body.eqns[start:], outs, self.jaxpr.name)
+        open_jaxpr = Jaxpr(
+            body.constvars, body.consts, ct_vars, body.eqns[start:], outs, self.jaxpr.name
+        )
         return dce(open_jaxpr), tuple(ct is not None for ct in found)
 
     def backward(self, pattern: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
@@ -412,10 +419,12 @@ def reverse_jaxpr(jaxpr: Jaxpr, needs: tuple[bool, ...]) -> ReverseJaxpr:
     known = jaxpr.derived.get(key)
     if known is None:
         known = jaxpr.derived[key] = ReverseJaxpr(jaxpr, needs)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
-def scatter_found(found: Sequence[Any], nonzero: Sequence[bool], needs: Sequence[bool]) -> list[Any]:
+def scatter_found(
+    found: Sequence[Any], nonzero: Sequence[bool], needs: Sequence[bool]
+) -> list[Any]:
     """Cotangents for every operand, None where not needed or zero."""
     values = iter(found)
     by_need = iter([next(values) if nz else None for nz in nonzero])

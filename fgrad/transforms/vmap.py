@@ -137,7 +137,8 @@ def vmap(
             shape = aval_of(v).shape
             if not -len(shape) <= axis < len(shape):
                 raise MappedAxisError(
-                    f"{where}: in_axes asks for axis {axis} of {names[i]}, which has shape {shape}; give an axis that it "
+                    f"{where}: in_axes asks for axis {axis} of {names[i]}, which has shape {shape}; give an axis "
+                    f"that it "
                     "has, or None to pass it whole"
                 )
             axis %= len(shape)
@@ -164,7 +165,9 @@ def vmap(
             out_leaves, out_treedef = _tree.flatten(result)
             pairs = [trace.split(x) for x in output_values(out_leaves, "vmap", f, result)]
         try:
-            destinations = _tree.broadcast_prefix(out_axes, result, is_leaf=_is_axis, what="out_axes")
+            destinations = _tree.broadcast_prefix(
+                out_axes, result, is_leaf=_is_axis, what="out_axes"
+            )
         except (ValueError, TypeError) as error:
             raise MappedAxisError(f"{where}: {error}") from None
         results = []
@@ -172,7 +175,8 @@ def vmap(
             if axis is None:
                 if is_mapped:
                     raise MappedAxisError(
-                        f"{where}: out_axes is None for {_tree.leaf_names(result, 'the result')[i]}, but that depends on the "
+                        f"{where}: out_axes is None for {_tree.leaf_names(result, 'the result')[i]}, but that "
+                        f"depends on the "
                         "example; give an axis"
                     )
                 results.append(wrap(v))
@@ -181,7 +185,8 @@ def vmap(
             rank = len(whole.shape)
             if not isinstance(axis, int) or not -rank <= axis < rank:
                 raise MappedAxisError(
-                    f"{where}: out_axes asks for axis {axis} of {_tree.leaf_names(result, 'the result')[i]}, which has "
+                    f"{where}: out_axes asks for axis {axis} of {_tree.leaf_names(result, 'the result')[i]}, which "
+                    f"has "
                     f"{rank} axes with the mapped one"
                 )
             results.append(wrap(moveaxis(whole, 0, axis % rank)))
@@ -212,7 +217,9 @@ def _in_axes(
             raise MappedAxisError(f"{where}: argument {name}: {error}") from None
         for axis in found:
             if not _is_axis(axis) or isinstance(axis, bool):
-                raise MappedAxisError(f"{where}: in_axes of {name} holds {axis!r}; give integers or None")
+                raise MappedAxisError(
+                    f"{where}: in_axes of {name} holds {axis!r}; give integers or None"
+                )
         axes.extend(found)
     for key in sorted(kwargs):
         axes.extend([0] * len(_tree.leaves(kwargs[key])))
