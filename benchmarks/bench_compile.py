@@ -21,8 +21,8 @@ SMALL_NETWORK = mlp_arguments(MLP_SIZES["64-128-10"], 8)
 POINTS = np.random.default_rng(0).uniform(0.1, 0.9, 16).astype(np.float32)
 
 
-def per_example_gradients(library: Any, xp: Any) -> Callable[..., Any]:
-    loss = mlp_loss(xp)
+def per_example_gradients(library: Any, _: Any) -> Callable[..., Any]:
+    loss = mlp_loss(library.nn)
 
     def one(params: Any, x: Any, target: Any) -> Any:
         return loss(params, x[None], target[None])
@@ -47,7 +47,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any, Any], Callable[..., Any]], tuple[Any, .
         (POINTS,),
     ),
     "grad of a network 64-128-10": (
-        lambda library, xp: library.grad(mlp_loss(xp)),
+        lambda library, _: library.grad(mlp_loss(library.nn)),
         SMALL_NETWORK,
     ),
     "vmap(grad) of a network 64-128-10": (per_example_gradients, SMALL_NETWORK),

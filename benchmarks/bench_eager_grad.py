@@ -17,7 +17,7 @@ from benchmarks.programs import (
     SCALAR_CHAIN_OPERATIONS,
     array_chain,
     mlp_arguments,
-    mlp_loss,
+    mlp_loss_spelled_out,
     scalar_chain,
 )
 
@@ -53,7 +53,7 @@ def network() -> Comparison:
     sizes = "64-128-10"
     return compare(
         f"network {sizes}, 64 rows, whole gradient",
-        mlp_loss,
+        mlp_loss_spelled_out,
         1,
         *mlp_arguments(MLP_SIZES[sizes], 64),
     )

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 import fgrad
-import fgrad.numpy as fnp
 from benchmarks.comparison import Comparison
 from benchmarks.programs import MLP_SIZES, mlp_arguments, mlp_gradient_by_hand, mlp_loss
 
@@ -17,7 +16,7 @@ ROWS = 128
 
 def network(sizes: str) -> Comparison:
     args = mlp_arguments(MLP_SIZES[sizes], ROWS)
-    gradient = fgrad.jit(fgrad.grad(mlp_loss(fnp)))
+    gradient = fgrad.jit(fgrad.grad(mlp_loss(fgrad.nn)))
     return Comparison(
         f"network {sizes}, {ROWS} rows",
         lambda: gradient(*args),

@@ -20,6 +20,7 @@ from fgrad.array import Array
 from fgrad.avals import ShapeDtypeStruct
 from fgrad.config import config, disable_jit
 from fgrad.dtypes import float0
+from fgrad.source_info import guard as _guard
 from fgrad.transforms.checkpoint import checkpoint, remat
 from fgrad.transforms.grad import grad, value_and_grad
 from fgrad.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
@@ -29,6 +30,8 @@ from fgrad.transforms.linearize import linear_transpose, linearize
 from fgrad.transforms.make_jaxpr import eval_shape, make_jaxpr
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
+
+_guard(numpy, lax, nn, tree, tree_util, test_util, extend)
 
 __version__ = "0.1.0"
 

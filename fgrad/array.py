@@ -95,8 +95,7 @@ def wrap(result: Any) -> Any:
     """
     kind = type(result)
     if kind is ndarray:
-        base = result.base
-        if base is not None and shares_writable(result):
+        if result.flags.writeable or (result.base is not None and shares_writable(result)):
             result = result.copy()
             result.setflags(write=False)
         array: Any = result.view(Array)

@@ -20,7 +20,15 @@ from fgrad.errors import (
     TracerIntegerConversionError,
 )
 from fgrad.source_info import here
-from fgrad.tracing import RecordedTracer, Tracer, concrete, describe_unknown
+from fgrad.tracing import (
+    RecordedTracer,
+    Tracer,
+    concrete,
+    describe_unknown,
+    in_words,
+    make_known,
+    refuse,
+)
 
 _BUILD = (
     "use fgrad.numpy.array or fgrad.numpy.stack to make an array of traced values, x.at[i].set(v) in the place of "
@@ -38,7 +46,9 @@ def _differentiated(tracer: Any) -> Tracer | None:
     return None
 
 
-def converted(tracer: Tracer, conversion: str, advice: str = "use functions of fgrad.numpy on it") -> Any:
+def converted(
+    tracer: Tracer, conversion: str, advice: str = "use functions of fgrad.numpy on it"
+) -> Any:
     """The NumPy value of a tracer, for a conversion that would cut a derivative of it.
 
     Raises
@@ -50,17 +60,22 @@ def converted(tracer: Tracer, conversion: str, advice: str = "use functions of f
     """
     known = concrete(tracer)
     if known is None:
-        raise TracerArrayConversionError(
-            f"{conversion} needs the value of {describe_unknown(tracer)}, which is unknown while tracing ({here()}); "
-            f"{advice}, or make the argument static with static_argnums"
+        raise refuse(
+            tracer,
+            TracerArrayConversionError(
+                f"{conversion} needs the value of {describe_unknown(tracer)}, which is unknown while tracing "
+                f"({here()}); {advice}, or {make_known(tracer)}"
+            ),
         )
     level = _differentiated(tracer)
     if level is not None:
-        trace = level._trace
-        raise DerivativeCutError(
-            f"{conversion} would silently cut the derivative of a value of type {tracer.aval}, in "
-            f"{trace.transform} of "
-            f"{trace.name} ({here()}); {advice}, or convert fgrad.lax.stop_gradient(x) where no derivative is wanted"
+        raise refuse(
+            tracer,
+            DerivativeCutError(
+                f"{conversion} would silently cut the derivative of a {in_words(tracer.aval)}, in "
+                f"{level._trace.title}, at {here()}; {advice}, or convert fgrad.lax.stop_gradient(x) where no "
+                "derivative is wanted"
+            ),
         )
     return known
 
@@ -85,8 +100,7 @@ def to_bool(tracer: Tracer) -> bool:
     if known is None:
         raise TracerBoolConversionError(
             f"a branch needs the truth value of {describe_unknown(tracer)}, which is unknown while tracing "
-            f"({here()}); "
-            "use fgrad.numpy.where or fgrad.lax.cond to choose by it, or make the argument static with static_argnums"
+            f"({here()}); use fgrad.numpy.where or fgrad.lax.cond to choose by it, or {make_known(tracer)}"
         )
     return bool(known)
 
@@ -94,17 +108,24 @@ def to_bool(tracer: Tracer) -> bool:
 def to_index(tracer: Tracer) -> int:
     """``operator.index(x)``: what ``range(x)``, ``sequence[x]`` and sizes ask for."""
     if tracer.dtype.kind not in "iub" or tracer.shape:
-        raise IndexTypeError(
-            f"a traced value of type {tracer.aval} was used where an integer is needed, such as a size or an index "
-            f"({here()}); to make an array of it, use fgrad.numpy.array, fgrad.numpy.stack or fgrad.numpy.full"
+        raise refuse(
+            tracer,
+            IndexTypeError(
+                f"a {in_words(tracer.aval)} was used where an integer is needed, such as a size or an index, in "
+                f"{tracer._trace.title}, at {here()}; to make an array of it, use fgrad.numpy.array, "
+                "fgrad.numpy.stack or fgrad.numpy.full"
+            ),
         )
     known = concrete(tracer)
     if known is None:
-        raise TracerIntegerConversionError(
-            f"an integer is needed here, but {describe_unknown(tracer)} is unknown while tracing ({here()}); make the "
-            "argument static with static_argnums; to index a NumPy array a with it, write "
-            "fgrad.numpy.asarray(a)[i]; to put "
-            "it into an array, use fgrad.numpy.array, fgrad.numpy.stack or x.at[...]"
+        raise refuse(
+            tracer,
+            TracerIntegerConversionError(
+                f"an integer is needed here, but got {describe_unknown(tracer)}, which is unknown while tracing "
+                f"({here()}); {make_known(tracer)}; to index a NumPy array a with it, write "
+                "fgrad.numpy.asarray(a)[i]; to put it into an array, use fgrad.numpy.array, fgrad.numpy.stack or "
+                "x.at[...]"
+            ),
         )
     return int(known)
 
@@ -116,7 +137,7 @@ def to_int(tracer: Tracer) -> int:
     if known is None:
         raise TracerIntegerConversionError(
             f"int(x) needs the value of {describe_unknown(tracer)}, which is unknown while tracing ({here()}); use "
-            "x.astype(int), or make the argument static with static_argnums"
+            f"x.astype(int), or {make_known(tracer)}"
         )
     return int(known)
 
@@ -161,7 +182,7 @@ def to_array(tracer: Tracer, dtype: Any = None, copy: Any = None) -> Any:
 def refuse_pickling(tracer: Tracer, protocol: Any = None) -> NoReturn:
     """``pickle.dumps(x)``."""
     raise TracerArrayConversionError(
-        f"a traced value of type {tracer.aval} cannot be pickled ({here()}); return it from the function, and "
+        f"a {in_words(tracer.aval)} cannot be pickled ({here()}); return it from the function, and "
         f"pickle the result"
     )
 

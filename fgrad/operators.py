@@ -23,7 +23,7 @@ from fgrad.numpy.indexing import IndexUpdater, getitem
 from fgrad.numpy.ufuncs import raised
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.contraction import matmul
-from fgrad.source_info import here
+from fgrad.source_info import boundary, here
 from fgrad.tracing import Tracer
 
 _SCALARS = (float, int, bool, complex, np.generic)
@@ -61,7 +61,7 @@ def _foreign(self: Any, other: Any) -> Any:
 
 
 def _binary(apply: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self: Any, other: Any, /) -> Any:
         kind = type(other)
         if kind is Array:
             other = plain(other)
@@ -71,7 +71,7 @@ def _binary(apply: Callable[[Any, Any], Any], reflected: bool = False) -> Callab
                 return NotImplemented
         return wrap(apply(plain(self) if type(self) is Array else self, other))
 
-    def backward(self: Any, other: Any) -> Any:
+    def backward(self: Any, other: Any, /) -> Any:
         kind = type(other)
         if kind is not float and kind is not int:
             other = plain(other) if kind is Array else _foreign(self, other)
@@ -83,7 +83,7 @@ def _binary(apply: Callable[[Any, Any], Any], reflected: bool = False) -> Callab
 
 
 def _unary(apply: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def operator(self: Any) -> Any:
+    def operator(self: Any, /) -> Any:
         return wrap(apply(_inside(self)))
 
     return operator
@@ -149,7 +149,7 @@ def _iterate(self: Any) -> Iterator[Any]:
     return (self[i] for i in range(self.shape[0]))
 
 
-def _get(self: Any, index: Any) -> Any:
+def _get(self: Any, index: Any, /) -> Any:
     return wrap(getitem(plain(self) if type(self) is Array else self, index))
 
 
@@ -375,10 +375,18 @@ def _of_arrays() -> dict[str, Any]:
     }
 
 
+def _guarded(name: str, member: Any) -> Any:
+    """A member whose errors show the user's frames only."""
+    if isinstance(member, property):
+        return property(boundary(member.fget))  # type: ignore[type-var]
+    # The search for an attribute that is not there is an error only for who asked.
+    return boundary(member) if callable(member) and name != "__getattr__" else member
+
+
 def _attach() -> None:
     for cls, members in ((Tracer, _of_tracers()), (Array, _of_arrays())):
         for name, member in {**_shared(), **members}.items():
-            setattr(cls, name, member)
+            setattr(cls, name, _guarded(name, member))
     protocols.register(fnp.__all__, fnp, np)
     for part in ("linalg", "fft"):
         ours = getattr(fnp, part, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from threading import get_ident
 from typing import Any, ClassVar, Self
@@ -19,16 +19,40 @@ import numpy as np
 from fgrad import errors
 from fgrad.avals import Aval, aval_of
 from fgrad.config import config
+from fgrad.dtypes import python_type
 from fgrad.ir.check import check_result, checked
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from fgrad.ir.passes import dce
-from fgrad.source_info import here, source_text, user_source
+from fgrad.source_info import function_text, here, raised_at, source_text, user_source
 
 ndarray = np.ndarray
 _SCALARS = (float, int, bool, complex)
+# So many arguments are named in a message.
+_LISTED = 5
 _levels = itertools.count(1)
 _open_body: ContextVar[Recording | None] = ContextVar("fgrad_open_body", default=None)
 _silent: ContextVar[bool] = ContextVar("fgrad_silent", default=False)
+
+
+# Operations whose names in jaxprs are not those of functions of fgrad.numpy.
+_CALLED = {
+    "absorbing_product": "multiply",
+    "add_at": "indexing",
+    "any_": "any",
+    "broadcast_to": "broadcasting",
+    "convert": "astype",
+    "div": "divide",
+    "dot_general": "a product",
+    "embed": "indexing",
+    "gather": "indexing",
+    "integer_power": "power",
+    "mul": "multiply",
+    "neg": "negative",
+    "select": "where",
+    "static_index": "indexing",
+    "static_update": "x.at",
+    "sub": "subtract",
+}
 
 
 class Primitive:
@@ -56,6 +80,11 @@ class Primitive:
     @property
     def name(self) -> str:
         return snake_case(type(self).__name__)
+
+    @property
+    def called(self) -> str:
+        """The operation as users call it, for messages."""
+        return _CALLED.get(self.name, self.name)
 
     def params(self) -> dict[str, Any]:
         fields = getattr(type(self), "__dataclass_fields__", ())
@@ -111,9 +140,14 @@ class Tracer:
     """A value under a transform. Its operators and methods are attached by `fgrad.operators`."""
 
     __slots__ = ("__weakref__", "_trace")
-    __hash__ = None  # type: ignore[assignment]
     _trace: Trace
     aval: Aval
+
+    def __hash__(self) -> int:
+        raise errors.ConcretizationTypeError(
+            f"a {in_words(self.aval)}, in {self._trace.title}, cannot be hashed, so that it cannot be a key of a dict "
+            f"or an element of a set, at {here()}; use a Python number or a name as the key"
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -141,18 +175,32 @@ class Tracer:
 
 
 class Trace:
-    """One run of one transform over one function: a level, and the rule that its tracers follow."""
+    """One run of one transform over one function: a level, and the rule that its tracers follow.
 
-    __slots__ = ("alive", "level", "name", "thread")
+    Error messages name the transform, and `function` where it is the user's.
+    """
 
-    #: The words that error messages use for this transform.
-    transform: ClassVar[str] = "a transform"
+    __slots__ = ("alive", "function", "level", "name", "refusal", "thread", "transform")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, transform: str, function: Any = None) -> None:
         self.level = next(_levels)
         self.name = name
+        self.transform = transform
+        self.function = function
         self.thread = get_ident()
         self.alive = True
+        #: Where a conversion was refused last, and the error.
+        self.refusal: tuple[Any, type[errors.FgradError], str] | None = None
+
+    @property
+    def title(self) -> str:
+        """The transform and its function, for messages."""
+        named = self.name if self.function is None else function_text(self.function)
+        return f"{self.transform} of {named}"
+
+    def origin(self, tracer: Any) -> str:
+        """The names of the arguments that a tracer comes from, where they are known."""
+        return ""
 
     def process(self, primitive: Primitive, args: Sequence[Any]) -> Any:
         raise NotImplementedError
@@ -163,19 +211,46 @@ class Trace:
             return
         for tracer in args:
             if isinstance(tracer, Tracer) and tracer._trace is self:
-                raise leaked(tracer, f"{primitive.name} was called with it at {here()}")
+                raise leaked(tracer, f"it was used at {here()}")
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         self.alive = False
+        refusal = self.refusal
+        if refusal is None:
+            return
+        self.refusal = None
+        # NumPy replaces errors of conversions by its own, some of them without a trace.
+        masked = isinstance(error, (TypeError, ValueError)) and not isinstance(
+            error, errors.FgradError
+        )
+        source, refused, message = refusal
+        if masked and raised_at(traceback) == source:
+            raise refused(message).with_traceback(traceback) from None
+
+
+def refuse(tracer: Tracer, error: errors.FgradError) -> errors.FgradError:
+    """An error about the conversion of a tracer, kept in mind in case that NumPy replaces it."""
+    tracer._trace.refusal = user_source(2), type(error), str(error)
+    return error
+
+
+def in_words(aval: Aval) -> str:
+    """The type of a traced value, for messages."""
+    if aval.weak:
+        return f"traced Python {python_type(aval.dtype).__name__}"
+    return f"traced {aval.dtype.name} array of shape {aval.shape}"
 
 
 def leaked(tracer: Tracer, use: str) -> errors.LeakedTracerError:
     trace = tracer._trace
     source = getattr(tracer, "source", None)
     made = f", made at {source_text(source)}," if source else ""
+    argument = trace.origin(tracer)
+    if argument:
+        made += f" from argument {argument}"
     if trace.alive:
         why = "belongs to another thread than the one that uses it; give each thread arrays of its own"
     else:
@@ -184,7 +259,7 @@ def leaked(tracer: Tracer, use: str) -> errors.LeakedTracerError:
             "return it from the function instead"
         )
     return errors.LeakedTracerError(
-        f"a traced value of type {tracer.aval}{made} in {trace.transform} of {trace.name} {why} ({use})"
+        f"a {in_words(tracer.aval)}{made} in {trace.title} {why} ({use})"
     )
 
 
@@ -225,7 +300,7 @@ def check_eager(primitive: Primitive, args: Sequence[Any], answer: Any) -> None:
     if config.debug_nans:
         for value in answer if primitive.multiple_results else (answer,):
             if aval_of(value).dtype.kind in "fc" and np.isnan(value).any():
-                raise errors.NanError(f"{primitive.name} made a NaN at {here()}")
+                raise errors.NanError(f"{primitive.called} made a NaN at {here()}")
 
 
 # ---- recording into jaxprs -------------------------------------------------------------------
@@ -255,15 +330,14 @@ class Recording(Trace):
         "consts",
         "constvars",
         "eqns",
-        "f",
         "invars",
         "known_consts",
-        "transform_",
     )
 
-    def __init__(self, name: str, transform: str, arguments: Sequence[str] = ()) -> None:
-        super().__init__(name)
-        self.transform_ = transform
+    def __init__(
+        self, name: str, transform: str, arguments: Sequence[str] = (), function: Any = None
+    ) -> None:
+        super().__init__(name, transform, function)
         self.arguments = tuple(arguments)
         self.eqns: list[Eqn] = []
         self.invars: list[Var] = []
@@ -271,10 +345,6 @@ class Recording(Trace):
         self.consts: list[Any] = []
         # The id of a constant means it only while the constant is alive: `consts` keeps it.
         self.known_consts: dict[int, Var] = {}
-
-    @property
-    def transform(self) -> str:  # type: ignore[override]
-        return self.transform_
 
     def new_input(self, aval: Aval) -> RecordedTracer:
         var = Var(aval)
@@ -309,8 +379,8 @@ class Recording(Trace):
         self.eqns.append(Eqn(primitive, inputs, (var,), source, _silent.get()))
         return RecordedTracer(self, var, source, primitive if primitive.creates else None)
 
-    def where_from(self, var: Var) -> str:
-        """The argument that a variable comes from, in the user's words."""
+    def origin(self, tracer: Any) -> str:
+        var = tracer.var
         producers = {out: eqn for eqn in self.eqns for out in eqn.outputs}
         pending, seen, names = [var], {var}, []
         positions = {v: i for i, v in enumerate(self.invars)}
@@ -324,7 +394,7 @@ class Recording(Trace):
                 if type(atom) is Var and atom not in seen:
                     seen.add(atom)
                     pending.append(atom)
-        return ", ".join(sorted(set(names)))
+        return listed(names)
 
     def jaxpr(self, outputs: Sequence[Any]) -> Jaxpr:
         """The program recorded so far, with `outputs` as its results."""
@@ -363,15 +433,23 @@ def record(
     name: str = "",
     transform: str = "jit",
     arguments: Sequence[str] = (),
+    function: Any = None,
 ) -> Jaxpr:
     """Record `f`, which takes and returns flat sequences of values, on unknown inputs.
 
     Arrays and outer tracers that `f` captures become constants of the jaxpr.
     """
-    with Recording(name, transform, arguments) as body, open_body(body):
+    with Recording(name, transform, arguments, function) as body, open_body(body):
         tracers = [body.new_input(aval) for aval in avals]
         outputs = f(*tracers)
         return checked(body.jaxpr(outputs))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names of arguments, the first few of them, for messages."""
+    known = sorted(set(names))
+    rest = len(known) - _LISTED
+    return ", ".join(known[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def has_tracers(values: Sequence[Any]) -> bool:
@@ -427,10 +505,17 @@ def describe_unknown(value: Any) -> str:
     """A tracer of unknown value in the user's words: type, transform, function, argument, line."""
     tracer = unknown_level(value)
     trace = tracer._trace
-    text = f"a traced value of type {tracer.aval}"
+    text = f"a {in_words(tracer.aval)}"
     source = getattr(tracer, "source", None)
     if source is not None:
         text += f", computed at {source_text(source)}"
-    arguments = trace.where_from(tracer.var) if isinstance(trace, Recording) else ""  # type: ignore[attr-defined]
+    arguments = trace.origin(tracer)
     origin = f", from argument {arguments}" if arguments else ""
-    return f"{text}, in {trace.transform} of {trace.name}{origin}"
+    return f"{text}, in {trace.title}{origin}"
+
+
+def make_known(value: Any) -> str:
+    """What to do to have the value of a tracer, for messages."""
+    if unknown_level(value)._trace.transform == "vmap":
+        return "pass the argument unmapped, with None in in_axes"
+    return "make the argument static with static_argnums"

@@ -62,17 +62,23 @@ def test_scipy_is_imported_when_first_needed() -> None:
         "fgrad.grad(f)(1.0), f(1.0)\n"
         "assert 'scipy.special' in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "gammainc_by_a"])
+@pytest.mark.parametrize("name", [n for n in NAMES if scipy_function(n) is not None])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_values_are_those_of_scipy(name: str, dtype: str) -> None:
     xs = operands(name, dtype=dtype)
     cast = [x.astype(dtype) for x in xs]
     got = on_arrays(name)(*cast)
-    expected = scipy_function(name)(*(xs if name == "polygamma" else cast))
+    if name == "wofz":
+        # SciPy has no real loop, and takes the widest one.
+        expected = sp.wofz(cast[0].astype(np.result_type(dtype, np.complex64)))
+    else:
+        expected = scipy_function(name)(*(xs if name == "polygamma" else cast))
     assert got.dtype == np.result_type(dtype, np.complex64 if name == "wofz" else dtype)
     if name == "polygamma":
         # SciPy's own promotes to float64.
@@ -127,8 +133,6 @@ def test_scipys_own_ufuncs_keep_scipys_dtypes(name: str) -> None:
     if ufunc.nin == 2:
         mixed = [1.0, np.ones(2, np.float32)]
         assert function(*mixed).dtype == ufunc(*mixed).dtype
-    with pytest.raises((DTypeError, TypeError)):
-        function(*["x"] * ufunc.nin)
 
 
 def test_primitives_pickle_by_name() -> None:
@@ -170,7 +174,9 @@ def test_derivatives_against_differences(name: str) -> None:
     check_grads(function, tuple(xs), order, atol=loose, rtol=loose)
 
 
-@pytest.mark.parametrize("name", ["erf", "erfc", "erfi", "erfcx", "dawsn", "wofz", "ndtr", "gamma", "loggamma"])
+@pytest.mark.parametrize(
+    "name", ["erf", "erfc", "erfi", "erfcx", "dawsn", "wofz", "ndtr", "gamma", "loggamma"]
+)
 def test_complex_derivatives_against_differences(name: str) -> None:
     rng = np.random.default_rng(2)
     z = rng.uniform(0.4, 1.5, size=5) + 1j * rng.normal(size=5)
@@ -181,7 +187,14 @@ def test_complex_derivatives_against_differences(name: str) -> None:
 def test_unknown_slopes_say_so(name: str) -> None:
     for n in (*samples.UNKNOWN.get(name, ()), *samples.ORDERS.get(name, ())):
         xs = [np.asarray(x, np.float64) for x in operands(name, count=3)]
-        for transform in (fgrad.grad, lambda f, argnums: lambda *a: fgrad.jvp(lambda x: f(*a[:argnums], x, *a[argnums + 1 :]), (a[argnums],), (np.ones(3),))):
+        for transform in (
+            fgrad.grad,
+            lambda f, argnums: (
+                lambda *a: fgrad.jvp(
+                    lambda x: f(*a[:argnums], x, *a[argnums + 1 :]), (a[argnums],), (np.ones(3),)
+                )
+            ),
+        ):
             with pytest.raises(NonDifferentiableError, match="no derivative towards"):
                 transform(lambda *a: on_arrays(name)(*a).sum(), argnums=n)(*xs)
 
@@ -241,11 +254,13 @@ INF = float("inf")
         ("gammainc", (1.0, 0.0), 1, 1, 1.0),
         ("gammainc", (2.0, 0.0), 1, 1, 0.0),
         ("gammainc", (2.0, 0.0), 1, 2, 1.0),
+        ("gammainc", (3.0, 0.0), 1, 3, 1.0),
         ("gammainc", (0.5, 0.0), 1, 1, INF),
         ("gammainc", (2.0, INF), 1, 1, 0.0),
         ("gammainc", (2.0, 0.0), 0, 1, 0.0),
         ("betainc", (1.0, 1.0, 0.0), 2, 1, 1.0),
         ("betainc", (2.0, 1.0, 0.0), 2, 1, 0.0),
+        ("betainc", (2.0, 1.0, 0.0), 2, 2, 2.0),
         ("betainc", (1.0, 2.0, 1.0), 2, 1, 0.0),
         ("expn", (0, 2.0), 1, 1, float(mpmath.diff(lambda x: mpmath.expint(0, x), 2))),
         ("expn", (1, 2.0), 1, 1, float(-mpmath.expint(0, 2))),

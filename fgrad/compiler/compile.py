@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import linecache
 import weakref
 from collections.abc import Callable
@@ -18,7 +18,8 @@ from fgrad.ir.jaxpr import Jaxpr, Var
 from fgrad.ir.passes import cse, dce, inline_calls
 from fgrad.source_info import GENERATED
 
-_numbers = itertools.count()
+#: How many executables share a generated file.
+_owners: dict[str, int] = {}
 
 
 class Executable:
@@ -42,12 +43,12 @@ class Executable:
     def _generate(self, guards: frozenset[Var] | None) -> tuple[str, Callable[..., Any]]:
         emitter = Emitter(self.jaxpr.name, guards)
         source = emitter.source(self.simplified)
-        filename = f"{GENERATED}{emitter.name} {next(_numbers)}>"
+        # Named by its content: the same program has the same name in every process.
+        digest = hashlib.blake2b(source.encode(), digest_size=4).hexdigest()
+        filename = f"{GENERATED}{emitter.name} {digest}>"
         namespace = dict(emitter.constants)
         exec(compile(source, filename, "exec"), namespace)
-        # Debuggers and tracebacks show the generated lines as long as the executable lives.
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        weakref.finalize(self, linecache.cache.pop, filename, None)
+        _show_source(self, filename, source)
         return source, namespace[emitter.name]
 
     def _run_guardedly(self, *values: Any) -> list[Any]:
@@ -64,6 +65,20 @@ class Executable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return compiled, (self.jaxpr,)
+
+
+def _show_source(owner: Executable, filename: str, source: str) -> None:
+    """Let debuggers and tracebacks show generated lines for as long as `owner` lives."""
+    _owners[filename] = _owners.get(filename, 0) + 1
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    weakref.finalize(owner, _forget_source, filename)
+
+
+def _forget_source(filename: str) -> None:
+    _owners[filename] -= 1
+    if not _owners[filename]:
+        del _owners[filename]
+        linecache.cache.pop(filename, None)
 
 
 def simplify(jaxpr: Jaxpr) -> Jaxpr:

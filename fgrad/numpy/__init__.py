@@ -4,6 +4,7 @@ Names, arguments and semantics are those of `jax.numpy`; where JAX lacks a funct
 NumPy. Every result is a read-only `Array`.
 """
 
+from fgrad.numpy import linalg
 from fgrad.numpy.averages import (
     average,
     mean,
@@ -672,6 +673,7 @@ __all__ = [
     "less",
     "less_equal",
     "lexsort",
+    "linalg",
     "linspace",
     "load",
     "log",

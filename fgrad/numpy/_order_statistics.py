@@ -80,7 +80,7 @@ def _interpolated(low: Any, high: Any, fraction: Any, dtype: np.dtype[Any]) -> A
     low, high, fraction = [p.convert(v, dtype) for v in (low, high, fraction)]
     # Equal infinities differ by 0.
     same = p.logical_and(p.equal(low, high), p.isinf(low))
-    step = p.select(same, 0.0, p.sub(high, low))
+    step = p.sub(p.select(same, 0.0, high), p.select(same, 0.0, low))
     # From the nearer neighbour, so that a fraction of 1 gives exactly the second one.
     upward = p.add(low, p.mul(step, fraction))
     downward = p.sub(high, p.mul(step, p.sub(1.0, fraction)))
@@ -185,7 +185,7 @@ def quantile_of(
         answer = _at(ordered, low, per_lane)
         answer = p.convert(answer, dtype_of(x), aval_of(x).weak and not shape_of(answer))
     else:
-        pair = [aval_of(p.cast_to_float(x)), aval_of(q)]
+        pair = [aval_of(x), aval_of(q)]
         dtype = dtypes.canonical(common_dtype(pair))
         answer = _interpolated(
             _at(ordered, low, per_lane), _at(ordered, high, per_lane), fraction, dtype

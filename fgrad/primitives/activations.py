@@ -9,7 +9,7 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import Aval
-from fgrad.primitives.elementwise import greater, less, logical_and
+from fgrad.primitives.elementwise import greater, less, logical_and, maximum
 from fgrad.primitives.families import Ufunc, ufunc_dtype
 
 _ZERO = Aval((), dtypes.INT64, True)
@@ -57,7 +57,7 @@ clamp = Clamp(
     [
         lambda z, low, x, high: logical_and(less(x, low), less(low, high)),
         lambda z, low, x, high: logical_and(less(low, x), less(x, high)),
-        lambda z, low, x, high: less(high, x),
+        lambda z, low, x, high: less(high, maximum(low, x)),
     ],
     _clamped_dtype,
 )

@@ -69,6 +69,7 @@ class Cumsum(Linear):
 
     axis: int
     reverse: bool = False
+    keeps_nan = True
 
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return Aval(x.shape, dtypes.canonical(sum_dtype(x.dtype)))

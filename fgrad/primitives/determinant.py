@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -115,7 +116,8 @@ class Cofactors(General):
 def cofactors(a: Any, *directions: Any) -> Any:
     """`Cofactors` on NumPy arrays."""
     shape = np.broadcast_shapes(a.shape, *[e.shape for e in directions])
-    values = [np.broadcast_to(x, shape).reshape((-1, *shape[-2:])) for x in (a, *directions)]
+    flat = (math.prod(shape[:-2]), *shape[-2:])
+    values = [np.broadcast_to(x, shape).reshape(flat) for x in (a, *directions)]
     result = np.empty(values[0].shape, a.dtype)
     with np.errstate(all="ignore"):
         regular = np.linalg.det(values[0]) != 0

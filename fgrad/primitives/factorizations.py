@@ -11,9 +11,10 @@ import numpy as np
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import NonDifferentiableError
 from fgrad.primitives.elementwise import complex_, div, sub
-from fgrad.primitives.families import Full, General, absorbing_product, match_aval, mul, neg
+from fgrad.primitives.families import Full, absorbing_product, match_aval, mul, neg
 from fgrad.primitives.linalg import (
     Decomposition,
+    DecompositionPart,
     MatrixFunction,
     MatrixPullback,
     adjoint,
@@ -38,7 +39,7 @@ from fgrad.primitives.linalg import (
     triu,
 )
 from fgrad.primitives.shape import Concatenate, static_index
-from fgrad.primitives.solve import TriangularSolve, triangular_solve_right
+from fgrad.primitives.solve import Pinv, TriangularSolve, triangular_solve_right
 from fgrad.tracing import derivative_rules
 
 
@@ -48,6 +49,10 @@ def _first_columns(x: Any, count: int) -> Any:
 
 def _later_columns(x: Any, count: int) -> Any:
     return static_index(x, (*(slice(None),) * (len(x.shape) - 1), slice(count, None)))
+
+
+def _later_rows(x: Any, count: int) -> Any:
+    return static_index(x, (*(slice(None),) * (len(x.shape) - 2), slice(count, None)))
 
 
 def _first_rows(x: Any, count: int) -> Any:
@@ -102,8 +107,8 @@ class Qr(Decomposition):
     """Orthonormal columns times an upper triangle.   f[*b, m, n] -> f[*b, m, k] f[*b, k, n]
 
     k is min(m, n), or m where `complete`. The leading columns must be independent for a derivative.
-    Columns of Q beyond the n-th are known up to a rotation: their derivative is that of the choice
-    that turns least, and means something for functions of the space that they span.
+    Columns of Q beyond the n-th are known up to a rotation: they, and their derivative, are those of
+    LAPACK's reflections, which jump where a column needs none.
     """
 
     complete: bool = False
@@ -131,7 +136,8 @@ class Qr(Decomposition):
             dr = _beside(dr, sub(moved, matmul(turn, _later_columns(r, k))))
         if q.shape[-1] > k:
             q2 = _later_columns(q, k)
-            dq = _beside(dq, neg(product(q1, adjoint(dq), q2)))
+            turn = _Reflections(q1, q2).turn(dq)
+            dq = _beside(dq, sub(matmul(q2, turn), product(q1, adjoint(dq), q2)))
             dr = _padded_rows(dr, r.shape[-2])
         return dq, dr
 
@@ -146,7 +152,8 @@ class Qr(Decomposition):
         gq1, gr1, later = gq, gr, None
         if gq is not None and q.shape[-1] > k:
             q2, gq2 = _later_columns(q, k), _later_columns(gq, k)
-            gq1 = sub(_first_columns(gq, k), product(q2, adjoint(gq2), q1))
+            pulled = _Reflections(q1, q2).gradient(matmul(adjoint(q2), gq2))
+            gq1 = total(_first_columns(gq, k), neg(product(q2, adjoint(gq2), q1)), pulled)
         if gr is not None:
             gr = _first_rows(gr, k)
             gr1 = _first_columns(gr, k)
@@ -172,19 +179,14 @@ class Qr(Decomposition):
 
 
 @dataclass(frozen=True)
-class TriangularFactor(General):
+class TriangularFactor(DecompositionPart):
     """The upper triangle of a QR decomposition alone.   f[*b, m, n] -> f[*b, min(m, n), n]"""
-
-    rules = ("push", "pull", "batch")
-    keeps_residuals = True
 
     def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
         return Qr().abstract_eval(a)[1]
 
     def impl(self, a: Any) -> Any:
         return np.linalg.qr(a, "r")
-
-    # Derivatives need Q, and the decomposition that gives it gives R too.
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (_, r), (_, dr) = Qr().push(primals, tangents)
@@ -193,9 +195,6 @@ class TriangularFactor(General):
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
         answers = Qr()(*args)
         return answers[1], _TriangularPullback(Qr(), needs, answers, args)
-
-    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
-        return self(args[0]), True
 
     def lower(self, emit: Any, *names: str) -> str:
         return f"np.linalg.qr({names[0]}, 'r')"
@@ -241,6 +240,42 @@ def _rotation(inside: Any) -> Any:
     if not is_complex(inside):
         return turn
     return total(turn, diagonal_matrix(complex_(0.0, imaginary_part(diagonal(inside)))))
+
+
+class _Reflections:
+    """How the later columns q2 of a product of reflections turn among themselves with its first ones.
+
+    The product is ``1 - v t v^H`` with v lower trapezoidal, so that the first columns q1 determine it:
+    with rows apart into q1 = (a, b), ``q2 = (0, 1) + (a - 1, b) inverse(a - 1)^H b^H``.
+    """
+
+    def __init__(self, q1: Any, q2: Any) -> None:
+        self.count = count = q1.shape[-1]
+        dtype = aval_of(q1).dtype
+        top = sub(_first_rows(q1, count), identity(count, dtype))
+        # A column that needs no reflection leaves this singular: it then turns least.
+        self.inverse = Pinv(count * float(np.finfo(dtype).eps))(top)
+        self.weights = matmul(adjoint(self.inverse), adjoint(_later_rows(q1, count)))
+        self.q2 = q2
+        self.top = _first_rows(q2, count)
+
+    def turn(self, dq1: Any) -> Any:
+        """The skew matrix by which q2 turns, for a tangent of q1."""
+        below = adjoint(_later_rows(dq1, self.count))
+        moved = sub(below, matmul(adjoint(_first_rows(dq1, self.count)), self.weights))
+        return skew(
+            sub(
+                product(adjoint(self.q2), dq1, self.weights),
+                product(adjoint(self.top), adjoint(self.inverse), moved),
+            )
+        )
+
+    def gradient(self, g: Any) -> Any:
+        """The gradient towards q1, given that towards the turn."""
+        g = skew(g)
+        moved = adjoint(product(self.inverse, self.top, g))
+        rows = Concatenate(len(moved.shape) - 2)(matmul(self.weights, moved), neg(moved))
+        return total(product(self.q2, g, adjoint(self.weights)), rows)
 
 
 def _padded_rows(x: Any, count: int) -> Any:
@@ -371,11 +406,8 @@ def _onto_first(g: Any, u: Any, k: int) -> Any:
 
 
 @dataclass(frozen=True)
-class SingularValues(General):
+class SingularValues(DecompositionPart):
     """The singular values, largest first.   f[*b, m, n] -> r[*b, min(m, n)]"""
-
-    rules = ("push", "pull", "batch")
-    keeps_residuals = True
 
     def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
         *lead, m, n = a.shape
@@ -383,8 +415,6 @@ class SingularValues(General):
 
     def impl(self, a: Any) -> Any:
         return np.linalg.svd(a, compute_uv=False)
-
-    # Derivatives need the vectors, and the decomposition that gives them gives the values too.
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         u, s, vh = Svd(False)(*primals)
@@ -395,9 +425,6 @@ class SingularValues(General):
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
         u, s, vh = Svd(False)(*args)
         return s, ValuesPullback(u, vh, aval_of(args[0]))
-
-    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
-        return self(args[0]), True
 
     def lower(self, emit: Any, *names: str) -> str:
         return f"np.linalg.svd({names[0]}, compute_uv=False)"

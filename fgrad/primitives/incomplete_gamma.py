@@ -1,8 +1,9 @@
-"""The slope of the regularised incomplete gamma function P(a, x) towards a, which SciPy lacks.
+"""What SciPy lacks of incomplete gamma and beta functions: densities, and a slope towards the shape.
 
-Below the mean the power series of P is differentiated term by term, above it the continued fraction
-of Q = 1 - P, so that neither tail loses relative accuracy. Both need some sqrt(a) terms: for large a,
-where P varies smoothly on the scale sqrt(a), a difference quotient of eighth order takes their place.
+The slope of P(a, x) towards a: below the mean the power series of P is differentiated term by term,
+above it the continued fraction of Q = 1 - P, so that neither tail loses relative accuracy. Both need
+some sqrt(a) terms: for large a, where P is smooth, a difference quotient of eighth order takes their
+place.
 """
 
 from __future__ import annotations
@@ -19,6 +20,29 @@ _EPS = float(np.finfo(np.float64).eps)
 # Weights of the central difference at distances 1 to 4, and its step in units of the scale of P.
 _WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 _STEP = 0.05
+
+
+def gamma_density(a: Any, x: Any) -> NDArray:
+    """``x**(a - 1) * exp(-x) / Gamma(a)``, for negative a too, and 0 where Gamma has a pole."""
+    from scipy.special import gammaln, gammasgn, xlogy
+
+    with np.errstate(all="ignore"):
+        exponent = np.where(np.isinf(x), -np.inf, xlogy(a - 1.0, x) - x - gammaln(a))
+        return np.where(_at_pole(a), 0.0, gammasgn(a) * np.exp(exponent))
+
+
+def beta_density(a: Any, b: Any, x: Any) -> NDArray:
+    """``x**(a - 1) * (1 - x)**(b - 1) / Beta(a, b)``, and 0 where Beta(a, b) is infinite."""
+    from scipy.special import betaln, gammasgn, xlog1py, xlogy
+
+    with np.errstate(all="ignore"):
+        sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
+        exponent = xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - betaln(a, b)
+        return np.where(_at_pole(a) | _at_pole(b), 0.0, sign * np.exp(exponent))
+
+
+def _at_pole(a: Any) -> Any:
+    return (a <= 0) & (a == np.floor(a))
 
 
 def gammainc_slope(a: Any, x: Any) -> NDArray:
@@ -55,13 +79,17 @@ def _series(a: NDArray, x: NDArray) -> NDArray:
     term = 1.0 / a
     slope = np.log(x) - psi(a + 1)
     total = term * slope
+    active = np.ones(a.shape, bool)
     for n in range(1, _TERMS):
         term = term * x / (a + n)
         slope = slope - 1.0 / (a + n)
         change = term * slope
-        total = total + change
-        if not (np.abs(change) > _EPS * np.abs(total)).any():
+        # Not by the change alone, which passes through zero where its sign changes.
+        active &= np.abs(change) + term / (a + n) > _EPS * np.abs(total)
+        if not active.any():
             break
+        # What has converged stays: a result does not depend on its neighbours.
+        total = np.where(active, total + change, total)
     return _prefactor(a, x) * total
 
 
@@ -74,6 +102,7 @@ def _fraction(a: NDArray, x: NDArray) -> NDArray:
     older, older_slope = (1.0 / b, 0.0 / b), (0.0 / b, 0.0 / b)
     now, now_slope = (np.ones_like(b), 1.0 / b), (-1.0 / b, 0.0 / b)
     value, slope = now[1], -now[1] * now_slope[0]
+    active = np.ones(b.shape, bool)
     for n in range(1, _TERMS):
         b = b + 2.0
         c = -n * (n - a)
@@ -91,10 +120,11 @@ def _fraction(a: NDArray, x: NDArray) -> NDArray:
             (new[0] * scale, new[1] * scale),
             (new_slope[0] * scale, new_slope[1] * scale),
         )
-        previous, value = slope, now[1]
-        slope = now_slope[1] - value * now_slope[0]
-        if not (np.abs(slope - previous) > _EPS * np.abs(slope)).any():
+        next_slope = now_slope[1] - now[1] * now_slope[0]
+        active &= np.abs(next_slope - slope) > _EPS * np.abs(slope)
+        if not active.any():
             break
+        value, slope = np.where(active, now[1], value), np.where(active, next_slope, slope)
     return -_prefactor(a, x) * (value * (np.log(x) - psi(a)) + slope)
 
 

@@ -80,6 +80,20 @@ class Decomposition(MatrixFunction, abstract=True):
     keeps_residuals = True
 
 
+class DecompositionPart(General, abstract=True):
+    """A result of a decomposition that is cheaper alone.
+
+    Its derivatives need the others, and the decomposition that gives them gives it too: reverse and
+    forward mode run that instead.
+    """
+
+    rules = ("abstract_eval", "push", "pull")
+    keeps_residuals = True
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(args[0]), True
+
+
 class MatrixPullback:
     """The vjp rule of a matrix function with the values that it reads."""
 

@@ -192,15 +192,18 @@ class FactoredSolve(MatrixFunction):
     conjugate_transpose: bool = False
 
     def abstract_eval(self, *avals: Aval) -> Aval:
-        a, _, _, b = avals
-        return _solution_aval(a, b)
+        a, lu, pivots, b = avals
+        lead = broadcast_shapes(
+            "solve", a.shape[:-2], lu.shape[:-2], pivots.shape[:-1], b.shape[:-2]
+        )
+        return Aval((*lead, *b.shape[-2:]), b.dtype)
 
     def impl(self, a: Any, lu: Any, pivots: Any, b: Any) -> Any:
         if not np.diagonal(lu, axis1=-2, axis2=-1).all():
             raise np.linalg.LinAlgError("Singular matrix")
         backsolve = _lapack("getrs", lu.dtype.char)
         trans = 2 if self.conjugate_transpose else 0
-        lead = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
+        lead = np.broadcast_shapes(a.shape[:-2], lu.shape[:-2], pivots.shape[:-1], b.shape[:-2])
         if not b.size:
             return np.zeros((*lead, *b.shape[-2:]), b.dtype)
         if not lead:

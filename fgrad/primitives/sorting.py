@@ -93,6 +93,8 @@ class Sort(General):
 
     axis: int
     descending: bool = False
+    keeps_residuals = True
+    keeps_nan = True
 
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
         return x

@@ -19,6 +19,7 @@ from fgrad import dtypes
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import DTypeError, NonDifferentiableError
 from fgrad.primitives import elementwise as p
+from fgrad.primitives import incomplete_gamma as kernels
 from fgrad.primitives.elementwise import (
     convert,
     cos,
@@ -39,7 +40,6 @@ from fgrad.primitives.elementwise import (
     sub,
 )
 from fgrad.primitives.families import Partial, Ufunc, add, common_dtype, mul, neg
-from fgrad.primitives.incomplete_gamma import gammainc_slope
 
 _PYTHON = (float, int, bool, complex)
 
@@ -216,54 +216,81 @@ poch = SpecialFunction(
 # ---- incomplete gamma and beta functions --------------------------------------------------------------
 
 
-def _gamma_density(a: Any, x: Any) -> Any:
-    return exp(sub(sub(xlogy(sub(a, 1.0), x), x), gammaln(a)))
+def _in_dtype(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*values: Any) -> Any:
+        wide = [np.asarray(v, np.float64) for v in values]
+        return kernel(*wide).astype(np.result_type(*values))[()]
+
+    return function
 
 
-def _gamma_density_excess(z: Any, a: Any, x: Any) -> Any:
-    density = _gamma_density(a, x)
-    return mul(density, select(equal(density, 0.0), 0.0, sub(log(x), digamma(a))))
+def _gamma_density_by_a(z: Any, a: Any, x: Any) -> Any:
+    return mul(z, select(equal(z, 0.0), 0.0, sub(log(x), digamma(a))))
 
 
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    return exp(sub(add(xlogy(sub(a, 1.0), x), xlog1py(sub(b, 1.0), neg(x))), betaln(a, b)))
+def _beta_density_by_x(z: Any, a: Any, b: Any, x: Any) -> Any:
+    neighbours = sub(beta_density(sub(a, 1.0), b, x), beta_density(a, sub(b, 1.0), x))
+    return mul(sub(add(a, b), 1.0), neighbours)
 
 
+# The slopes of the densities are densities of neighbouring shapes: finite at the ends of the interval.
+gamma_density = SpecialFunction(
+    "gamma_density",
+    "ff",
+    [
+        _gamma_density_by_a,
+        lambda z, a, x: sub(gamma_density(sub(a, 1.0), x), z),
+    ],
+    _in_dtype(kernels.gamma_density),
+)
+beta_density = SpecialFunction(
+    "beta_density",
+    "fff",
+    [
+        lambda z, a, b, x: mul(z, sub(log(x), _excess(a, b))),
+        lambda z, a, b, x: mul(z, sub(log1p(neg(x)), _excess(b, a))),
+        _beta_density_by_x,
+    ],
+    _in_dtype(kernels.beta_density),
+)
 gammainc = SpecialFunction(
-    "gammainc", "ff", [lambda z, a, x: gammainc_by_a(a, x), lambda z, a, x: _gamma_density(a, x)]
+    "gammainc", "ff", [lambda z, a, x: gammainc_by_a(a, x), lambda z, a, x: gamma_density(a, x)]
 )
 gammaincc = SpecialFunction(
     "gammaincc",
     "ff",
-    [lambda z, a, x: neg(gammainc_by_a(a, x)), lambda z, a, x: neg(_gamma_density(a, x))],
+    [lambda z, a, x: neg(gammainc_by_a(a, x)), lambda z, a, x: neg(gamma_density(a, x))],
 )
 #: The slope of `gammainc` towards a.
 gammainc_by_a = SpecialFunction(
     "gammainc_by_a",
     "ff",
-    [_unknown("the second derivative of gammainc", "a"), _gamma_density_excess],
-    lambda a, x: gammainc_slope(a, x).astype(np.result_type(a, x))[()],
+    [
+        _unknown("the second derivative of gammainc", "a"),
+        lambda z, a, x: _gamma_density_by_a(gamma_density(a, x), a, x),
+    ],
+    _in_dtype(kernels.gammainc_slope),
 )
 gammaincinv = SpecialFunction(
     "gammaincinv",
     "ff",
     [
-        lambda z, a, y: neg(div(gammainc_by_a(a, z), _gamma_density(a, z))),
-        lambda z, a, y: div(1.0, _gamma_density(a, z)),
+        lambda z, a, y: neg(div(gammainc_by_a(a, z), gamma_density(a, z))),
+        lambda z, a, y: div(1.0, gamma_density(a, z)),
     ],
 )
 gammainccinv = SpecialFunction(
     "gammainccinv",
     "ff",
     [
-        lambda z, a, y: neg(div(gammainc_by_a(a, z), _gamma_density(a, z))),
-        lambda z, a, y: div(-1.0, _gamma_density(a, z)),
+        lambda z, a, y: neg(div(gammainc_by_a(a, z), gamma_density(a, z))),
+        lambda z, a, y: div(-1.0, gamma_density(a, z)),
     ],
 )
 betainc = SpecialFunction(
     "betainc",
     "fff",
-    [_unknown("betainc", "a"), _unknown("betainc", "b"), lambda z, a, b, x: _beta_density(a, b, x)],
+    [_unknown("betainc", "a"), _unknown("betainc", "b"), lambda z, a, b, x: beta_density(a, b, x)],
 )
 betaincc = SpecialFunction(
     "betaincc",
@@ -271,7 +298,7 @@ betaincc = SpecialFunction(
     [
         _unknown("betaincc", "a"),
         _unknown("betaincc", "b"),
-        lambda z, a, b, x: neg(_beta_density(a, b, x)),
+        lambda z, a, b, x: neg(beta_density(a, b, x)),
     ],
 )
 betaincinv = SpecialFunction(
@@ -280,7 +307,7 @@ betaincinv = SpecialFunction(
     [
         _unknown("betaincinv", "a"),
         _unknown("betaincinv", "b"),
-        lambda z, a, b, y: div(1.0, _beta_density(a, b, z)),
+        lambda z, a, b, y: div(1.0, beta_density(a, b, z)),
     ],
 )
 

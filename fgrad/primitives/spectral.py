@@ -11,9 +11,10 @@ import numpy as np
 from fgrad.avals import Aval, aval_of
 from fgrad.primitives.elementwise import sub
 from fgrad.primitives.factorizations import ValuesPullback, separated_reciprocals
-from fgrad.primitives.families import General, absorbing_product, match_aval, mul
+from fgrad.primitives.families import absorbing_product, match_aval, mul
 from fgrad.primitives.linalg import (
     Decomposition,
+    DecompositionPart,
     adjoint,
     columns,
     complex_dtype,
@@ -71,19 +72,14 @@ class Eigh(Decomposition):
 
 
 @dataclass(frozen=True)
-class Eigvalsh(General):
+class Eigvalsh(DecompositionPart):
     """Eigenvalues of the Hermitian part, in ascending order.   f[*b, n, n] -> r[*b, n]"""
-
-    rules = ("push", "pull", "batch")
-    keeps_residuals = True
 
     def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
         return Aval(a.shape[:-1], real_dtype(a.dtype))
 
     def impl(self, a: Any) -> Any:
         return np.linalg.eigvalsh(numpy_hermitian(a))
-
-    # Derivatives need the vectors, and the decomposition that gives them gives the values too.
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         w, v = Eigh()(*primals)
@@ -94,9 +90,6 @@ class Eigvalsh(General):
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
         w, v = Eigh()(*args)
         return w, ValuesPullback(v, adjoint(v), aval_of(args[0]))
-
-    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
-        return self(args[0]), True
 
     def lower(self, emit: Any, *names: str) -> str:
         return f"np.linalg.eigvalsh({hermitian_source(emit, names[0])})"
@@ -143,19 +136,14 @@ class Eig(Decomposition):
 
 
 @dataclass(frozen=True)
-class Eigvals(General):
+class Eigvals(DecompositionPart):
     """Complex eigenvalues.   f[*b, n, n] -> c[*b, n]"""
-
-    rules = ("push", "pull", "batch")
-    keeps_residuals = True
 
     def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
         return Aval(a.shape[:-1], complex_dtype(a.dtype))
 
     def impl(self, a: Any) -> Any:
         return np.linalg.eigvals(a).astype(complex_dtype(a.dtype), copy=False)
-
-    # Derivatives need the vectors, and the decomposition that gives them gives the values too.
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         w, v = Eig()(*primals)
@@ -166,9 +154,6 @@ class Eigvals(General):
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
         w, v = Eig()(*args)
         return w, _EigvalsPullback(v, aval_of(args[0]))
-
-    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
-        return self(args[0]), True
 
 
 class _EigvalsPullback:

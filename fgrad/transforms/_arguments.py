@@ -11,26 +11,12 @@ from fgrad import _tree
 from fgrad.array import value
 from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import float0, is_inexact
-from fgrad.errors import ArgnumsError, ArgumentError, NonArrayError, TangentError
-from fgrad.source_info import filter_traceback, function_name, function_text
+from fgrad.errors import ArgnumsError, ArgumentError, FgradError, NonArrayError, TangentError
+from fgrad.primitives.families import match_aval
+from fgrad.source_info import boundary, function_name, function_text
 from fgrad.tracing import Tracer
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def boundary(f: F) -> F:
-    """A public function whose errors show the user's frames only."""
-
-    @functools.wraps(f)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        try:
-            return f(*args, **kwargs)
-        except Exception as error:
-            filter_traceback(error)
-            raise
-
-    return cast(F, call)
 
 
 def transformed(f: Callable[..., Any], transform: str) -> Callable[[F], F]:
@@ -108,24 +94,26 @@ def normal_argnums(
     return tuple(result)
 
 
-def leaf_value(leaf: Any, transform: str, f: Callable[..., Any], name: Callable[[], str]) -> Any:
-    """A leaf of a traced argument as an internal value, or an error that names the argument."""
+def leaf_value(
+    leaf: Any,
+    transform: str,
+    f: Callable[..., Any],
+    name: Callable[[], str],
+    what: str = "argument",
+) -> Any:
+    """A leaf of a tree of the user as an internal value, or an error that names it."""
     try:
         return value(leaf)
-    except NonArrayError as error:
-        where = f"{transform} of {function_text(f)}: argument {name()}"
+    except TypeError as error:
+        where = f"{transform} of {function_text(f)}: {what} {name()}".replace("  ", " ")
         if _tree.is_unregistered_dataclass(leaf):
             raise NonArrayError(
                 f"{where} is a dataclass {type(leaf).__name__} that is not registered as a pytree; decorate it with "
                 "fgrad.tree_util.register_dataclass"
             ) from None
-        detail = str(error).removeprefix("an argument ")
-        raise NonArrayError(f"{where} {detail}") from None
-    except TypeError as error:
-        detail = str(error).removeprefix("an argument ")
-        raise type(error)(
-            f"{transform} of {function_text(f)}: argument {name()} {detail}"
-        ) from None
+        if not isinstance(error, FgradError):
+            raise
+        raise type(error)(f"{where} {str(error).removeprefix('an argument ')}") from None
 
 
 def leaf_values(
@@ -143,18 +131,27 @@ def leaf_values(
 
 
 def output_values(
-    leaves: Sequence[Any], transform: str, f: Callable[..., Any], tree: Any = None
+    leaves: Sequence[Any], transform: str, f: Callable[..., Any], tree: Any
 ) -> list[Any]:
     """Every leaf of a function's result as an internal value."""
-    results = []
-    for i, leaf in enumerate(leaves):
-        try:
-            results.append(value(leaf))
-        except TypeError as error:
-            name = _tree.leaf_names(tree, "the result")[i] if tree is not None else "the result"
-            detail = str(error).removeprefix("an argument ")
-            raise type(error)(f"{transform} of {function_text(f)}: {name} {detail}") from None
-    return results
+    return [
+        leaf_value(leaf, transform, f, lambda i=i: _tree.leaf_names(tree, "the result")[i], "")  # type: ignore[misc]
+        for i, leaf in enumerate(leaves)
+    ]
+
+
+def chosen_leaf_names(
+    f: Callable[..., Any], args: Sequence[Any], numbers: Sequence[int]
+) -> list[str]:
+    """The names of the leaves of those arguments that `numbers` choose."""
+    names = signature_names(f, len(args))
+    return [name for n in numbers for name in _tree.leaf_names(args[n], names[n])]
+
+
+def tree_text(treedef: Any) -> str:
+    """The structure of a tree, for messages: its containers, with ``*`` for each leaf."""
+    text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
+    return text.replace(f", namespace={_tree.NAMESPACE!r}", "")
 
 
 def split_aux(f: Callable[..., Any], result: Any, transform: str) -> tuple[Any, Any]:
@@ -173,33 +170,61 @@ def untraced(trace: Any, tree: Any) -> Any:
     return _tree.unflatten(treedef, [trace.untrace(leaf) for leaf in leaves])
 
 
-def check_direction(
-    direction: Any, aval: Aval, what: str, of: str, transform: str, f: Callable[..., Any], name: str
-) -> None:
-    """Check that a tangent or cotangent has the type that its primal asks for."""
-    own = aval_of(direction)
-    where = f"{transform} of {function_text(f)}: the {what} of {name}"
-    if own.shape != aval.shape:
+def direction_values(
+    directions: Any,
+    treedef: Any,
+    avals: Sequence[Aval],
+    what: str,
+    of: str,
+    transform: str,
+    f: Callable[..., Any],
+    names: Callable[[], Sequence[str]],
+) -> list[Any]:
+    """Tangents or cotangents in the types that their primals ask for; None for those of integers.
+
+    Raises
+    ------
+    TangentError
+        If their structure, shapes or dtypes do not match.
+    """
+    leaves, given = _tree.flatten(directions)
+    if given != treedef:
         raise TangentError(
+            f"{transform} of {function_text(f)}: the {what}s have structure {tree_text(given)}, but the {of}s have "
+            f"structure {tree_text(treedef)}; give one {what} for each {of}"
+        )
+    inner = []
+    for i, (leaf, aval) in enumerate(zip(leaves, avals, strict=True)):
+        direction = leaf_value(leaf, transform, f, lambda i=i: names()[i], f"the {what} of")  # type: ignore[misc]
+        wanted = aval.dtype if is_inexact(aval.dtype) else float0
+        own = aval_of(direction)
+        if own.shape != aval.shape or (own.dtype != wanted and not _accepts(own, wanted)):
+            where = f"{transform} of {function_text(f)}: the {what} of {names()[i]}"
+            raise _mismatch(where, own, aval, of)
+        inner.append(match_aval(direction, aval) if is_inexact(aval.dtype) else None)
+    return inner
+
+
+def _mismatch(where: str, own: Aval, aval: Aval, of: str) -> TangentError:
+    if own.shape != aval.shape:
+        return TangentError(
             f"{where} has shape {own.shape}, but its {of} has shape {aval.shape}; give them one shape"
         )
-    wanted = aval.dtype if is_inexact(aval.dtype) else float0
-    if own.dtype != wanted and not (
-        own.weak and is_inexact(wanted) and own.dtype.kind in _accepted(wanted)
-    ):
-        advice = (
-            f"convert it with .astype({aval.dtype.name!r})"
-            if is_inexact(aval.dtype)
-            else f"integers and booleans have tangents np.zeros({aval.shape}, fgrad.dtypes.float0)"
-        )
-        raise TangentError(
-            f"{where} has dtype {own.dtype.name if own.dtype != float0 else 'float0'}, but its {of} has dtype "
-            f"{aval.dtype.name}; {advice}"
-        )
+    advice = (
+        f"convert it with .astype({aval.dtype.name!r})"
+        if is_inexact(aval.dtype)
+        else f"integers and booleans have tangents np.zeros({aval.shape}, fgrad.float0)"
+    )
+    given = "float0" if own.dtype == float0 else own.dtype.name
+    return TangentError(
+        f"{where} has dtype {given}, but its {of} has dtype {aval.dtype.name}; {advice}"
+    )
 
 
-def _accepted(dtype: Any) -> str:
-    return "biufc" if dtype.kind == "c" else "biuf"
+def _accepts(own: Aval, wanted: Any) -> bool:
+    """Whether a Python number is taken as a direction of a dtype."""
+    kinds = "biufc" if wanted.kind == "c" else "biuf"
+    return own.weak and is_inexact(wanted) and own.dtype.kind in kinds
 
 
 def is_tracer_of(trace: Any, x: Any) -> bool:

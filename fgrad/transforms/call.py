@@ -80,8 +80,7 @@ class CallPullback:
         self.active = reverse.active
 
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
-        pattern = tuple(ct is not None for ct in cts)
-        program, nonzero = self.reverse.backward(pattern)
+        program, nonzero = self.reverse.backward([ct is not None for ct in cts])
         found = self.call.with_jaxpr(program)(
             *self.residuals, *[ct for ct in cts if ct is not None]
         )
@@ -115,12 +114,7 @@ class RecomputingPullback(CallPullback):
     """A pullback that computes the forward pass again from the inputs."""
 
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
-        pattern = tuple(ct is not None for ct in cts)
-        key = ("recompute", self.reverse.needs, pattern)
-        derived = self.reverse.jaxpr.derived
-        if key not in derived:
-            derived[key] = self.reverse.recomputing(pattern)
-        program, nonzero = derived[key]
+        program, nonzero = self.reverse.backward_from_primals([ct is not None for ct in cts])
         found = self.call.with_jaxpr(program)(
             *self.residuals, *[ct for ct in cts if ct is not None]
         )

@@ -10,11 +10,10 @@ from fgrad.array import snapshot, value, wrap
 from fgrad.avals import aval_of
 from fgrad.dtypes import SUPPORTED
 from fgrad.primitives.elementwise import stop_gradient as stop_gradient_primitive
-from fgrad.source_info import function_name
+from fgrad.source_info import boundary, function_name
 from fgrad.tracing import hoist_constants, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
-    boundary,
     check_callable,
     leaf_values,
     output_values,
@@ -24,6 +23,7 @@ from fgrad.transforms.call import Checkpointed
 from fgrad.transforms.static import split_static
 
 
+@boundary
 def checkpoint(
     fun: Callable[..., Any],
     *,
@@ -74,7 +74,7 @@ def checkpoint(
 
         names = argument_leaf_names(fun, *dynamic)
         jaxpr = record(
-            flat_fun, [aval_of(v) for v in values], function_name(fun), "checkpoint", names
+            flat_fun, [aval_of(v) for v in values], function_name(fun), "checkpoint", names, fun
         )
         closed, captured = hoist_constants(jaxpr)
         closed.consts = tuple(map(snapshot, closed.consts))

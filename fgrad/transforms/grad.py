@@ -10,13 +10,13 @@ from fgrad.array import wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import is_inexact, python_type
 from fgrad.errors import DifferentiationTypeError, NonScalarOutputError
-from fgrad.source_info import function_name, function_text
+from fgrad.source_info import boundary, function_name, function_text
 from fgrad.transforms._arguments import (
     check_callable,
+    chosen_leaf_names,
     leaf_value,
     normal_argnums,
     output_values,
-    signature_names,
     split_aux,
     transformed,
     untraced,
@@ -25,6 +25,7 @@ from fgrad.transforms.jvp import instantiate
 from fgrad.transforms.vjp import VJPTrace
 
 
+@boundary
 def value_and_grad(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -84,6 +85,7 @@ def value_and_grad(
     return value_and_grad_f
 
 
+@boundary
 def grad(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -126,23 +128,16 @@ def _differentiate(
 ) -> tuple[Any, Any, Any]:
     numbers = normal_argnums(f, argnums, len(args), transform)
     leaves, treedef = _tree.flatten(tuple([args[i] for i in numbers]))
-    chosen = [args[i] for i in numbers]
 
     def leaf_name(i: int) -> str:
-        names = signature_names(f, len(args))
-        listed = [
-            n
-            for a, number in zip(chosen, numbers, strict=True)
-            for n in _tree.leaf_names(a, names[number])
-        ]
-        return listed[i]
+        return chosen_leaf_names(f, args, numbers)[i]
 
     values = [
         leaf_value(leaf, transform, f, lambda i=i: leaf_name(i))  # type: ignore[misc]
         for i, leaf in enumerate(leaves)
     ]
     avals = [aval_of(v) for v in values]
-    with VJPTrace(function_name(f)) as trace:
+    with VJPTrace(function_name(f), transform, f) as trace:
         positions, tracers = [], []
         for i, (v, aval) in enumerate(zip(values, avals, strict=True)):
             if is_inexact(aval.dtype):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,9 +12,11 @@ from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import is_inexact
 from fgrad.errors import DifferentiationTypeError
 from fgrad.primitives.shape import Eye, reshape, static_index
-from fgrad.source_info import function_text
+from fgrad.source_info import boundary, function_text
 from fgrad.transforms._arguments import (
     check_callable,
+    chosen_leaf_names,
+    leaf_value,
     normal_argnums,
     transformed,
 )
@@ -29,7 +32,7 @@ def _with_arguments(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """A function of the chosen arguments alone, named like the user's, and those arguments."""
+    """A function of the chosen arguments alone, those arguments, their leaves and how to name one."""
     numbers = normal_argnums(f, argnums, len(args), transform)
 
     def partial(*chosen: Any) -> Any:
@@ -40,7 +43,13 @@ def _with_arguments(
 
     partial.__name__ = getattr(f, "__name__", "f")
     partial.__wrapped__ = f  # type: ignore[attr-defined]
-    return partial, tuple(args[n] for n in numbers)
+    chosen = tuple(args[n] for n in numbers)
+    names = functools.partial(chosen_leaf_names, f, args, numbers)
+    values = [
+        leaf_value(leaf, transform, f, lambda i=i: names()[i])  # type: ignore[misc]
+        for i, leaf in enumerate(_tree.leaves(chosen))
+    ]
+    return partial, chosen, values, lambda i: f"argument {names()[i]}"
 
 
 def _basis(avals: Sequence[Aval]) -> list[Any]:
@@ -59,24 +68,29 @@ def _check(
     avals: Sequence[Aval],
     holomorphic: bool,
     where: str,
-    what: str,
+    name: Callable[[int], str],
     allow_int: bool,
     complex_ok: bool,
 ) -> None:
-    for aval in avals:
+    for i, aval in enumerate(avals):
         if not is_inexact(aval.dtype) and not allow_int:
             raise DifferentiationTypeError(
-                f"{where}: {what} has dtype {aval.dtype.name}, which has no derivatives; convert it to float"
+                f"{where}: {name(i)} has dtype {aval.dtype.name}, which has no derivatives; convert it to float"
             )
         if holomorphic and aval.dtype.kind != "c":
             raise DifferentiationTypeError(
-                f"{where} with holomorphic=True: {what} has dtype {aval.dtype.name}, expected a complex one"
+                f"{where} with holomorphic=True: {name(i)} has dtype {aval.dtype.name}, expected a complex one; "
+                "convert it with .astype(complex)"
             )
         if not holomorphic and not complex_ok and aval.dtype.kind == "c":
             raise DifferentiationTypeError(
-                f"{where}: {what} is complex ({aval.dtype.name}); give holomorphic=True, or take real and "
-                f"imaginary parts"
+                f"{where}: {name(i)} is complex ({aval.dtype.name}); give holomorphic=True, or take real and "
+                "imaginary parts"
             )
+
+
+def _result_name(result: Any) -> Callable[[int], str]:
+    return lambda i: _tree.leaf_names(result, "the result")[i]
 
 
 def _split_leaves(x: Any, avals: Sequence[Aval], axis: int) -> list[Any]:
@@ -92,6 +106,7 @@ def _split_leaves(x: Any, avals: Sequence[Aval], axis: int) -> list[Any]:
     return pieces
 
 
+@boundary
 def jacfwd(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -129,11 +144,10 @@ def jacfwd(
     @transformed(fun, "jacfwd")
     def jacfwd_f(*args: Any, **kwargs: Any) -> Any:
         where = f"jacfwd of {function_text(fun)}"
-        f, chosen = _with_arguments(fun, argnums, "jacfwd", args, kwargs)
-        leaves, treedef = _tree.flatten(chosen)
-        values = [value(leaf) for leaf in leaves]
+        f, chosen, values, name = _with_arguments(fun, argnums, "jacfwd", args, kwargs)
+        treedef = _tree.structure(chosen)
         avals = [aval_of(v) for v in values]
-        _check(avals, holomorphic, where, "an argument", False, holomorphic)
+        _check(avals, holomorphic, where, name, False, holomorphic)
         primals = _tree.unflatten(treedef, [wrap(v) for v in values])
         aux = None
 
@@ -148,7 +162,7 @@ def jacfwd(
                 [aval_of(value(x)) for x in _tree.leaves(out)],
                 holomorphic,
                 where,
-                "the result",
+                _result_name(out),
                 True,
                 True,
             )
@@ -168,6 +182,7 @@ def jacfwd(
     return jacfwd_f
 
 
+@boundary
 def jacrev(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -191,9 +206,8 @@ def jacrev(
     @transformed(fun, "jacrev")
     def jacrev_f(*args: Any, **kwargs: Any) -> Any:
         where = f"jacrev of {function_text(fun)}"
-        f, chosen = _with_arguments(fun, argnums, "jacrev", args, kwargs)
-        avals = [aval_of(value(leaf)) for leaf in _tree.leaves(chosen)]
-        _check(avals, holomorphic, where, "an argument", allow_int, True)
+        f, chosen, values, name = _with_arguments(fun, argnums, "jacrev", args, kwargs)
+        _check([aval_of(v) for v in values], holomorphic, where, name, allow_int, True)
         if has_aux:
             out, pullback, aux = vjp(f, *chosen, has_aux=True)
         else:
@@ -201,7 +215,7 @@ def jacrev(
             aux = None
         out_leaves, out_treedef = _tree.flatten(out)
         out_avals = [aval_of(value(x)) for x in out_leaves]
-        _check(out_avals, holomorphic, where, "the result", False, holomorphic)
+        _check(out_avals, holomorphic, where, _result_name(out), False, holomorphic)
         basis = _tree.unflatten(out_treedef, [wrap(b) for b in _basis(out_avals)])
         rows = vmap(pullback)(basis)
         row_leaves, in_treedef = _tree.flatten(rows)
@@ -219,6 +233,7 @@ def jacrev(
 jacobian = jacrev
 
 
+@boundary
 def hessian(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -237,5 +252,15 @@ def hessian(
     Array([[ 6.,  0.],
            [ 0., 12.]], dtype=float64)
     """
+    check_callable(fun, "hessian")
     reverse = jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic)
-    return jacfwd(reverse, argnums, has_aux=has_aux, holomorphic=holomorphic)
+    forward = jacfwd(reverse, argnums, has_aux=has_aux, holomorphic=holomorphic)
+
+    @transformed(fun, "hessian")
+    def hessian_f(*args: Any, **kwargs: Any) -> Any:
+        _, _, values, name = _with_arguments(fun, argnums, "hessian", args, kwargs)
+        where = f"hessian of {function_text(fun)}"
+        _check([aval_of(v) for v in values], holomorphic, where, name, False, holomorphic)
+        return forward(*args, **kwargs)
+
+    return hessian_f

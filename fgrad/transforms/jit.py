@@ -20,14 +20,14 @@ from fgrad.config import config, jit_is_disabled
 from fgrad.dtypes import SUPPORTED, python_type
 from fgrad.errors import ArgumentError, StaleConstantError
 from fgrad.ir.jaxpr import Jaxpr
-from fgrad.source_info import filter_traceback, function_name, function_text
+from fgrad.source_info import boundary, filter_traceback, function_name, function_text
 from fgrad.tracing import Tracer, hoist_constants, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
-    boundary,
     check_callable,
     leaf_values,
     output_values,
+    tree_text,
 )
 from fgrad.transforms.call import Call
 from fgrad.transforms.make_jaxpr import struct, trace_to_jaxpr
@@ -193,7 +193,9 @@ class JitFunction:
             return output_values(out_leaves, "jit", fun, result)
 
         names = argument_leaf_names(fun, args, kwargs)
-        jaxpr = record(flat_fun, [aval_of(v) for v in values], function_name(fun), "jit", names)
+        jaxpr = record(
+            flat_fun, [aval_of(v) for v in values], function_name(fun), "jit", names, fun
+        )
         closed, captured = hoist_constants(jaxpr)
         entry = _Entry(closed, out_treedef)
         if config.debug_stale:
@@ -362,7 +364,8 @@ class Compiled:
         leaves, treedef = _tree.flatten((args, kwargs))
         if treedef != self._in_treedef:
             raise ArgumentError(
-                f"compiled {self._name}: called with arguments of structure {treedef}, compiled for {self._in_treedef}"
+                f"compiled {self._name}: called with arguments of structure {tree_text(treedef)}, compiled for "
+                f"{tree_text(self._in_treedef)}"
             )
         values = [value(leaf) for leaf in leaves]
         wanted = self._jaxpr.in_avals[len(self._captured) :]
@@ -384,7 +387,8 @@ def explain_miss(key: Any, earlier: Sequence[Any], names: Sequence[str]) -> str:
     treedef, kinds, _, static, x64 = key
     closest = min(earlier, key=lambda k: _distance(k, key))
     if closest[0] != treedef:
-        return f"the arguments have a new structure, {treedef} instead of {closest[0]}"
+        new, known = tree_text(treedef), tree_text(closest[0])
+        return f"the arguments have a new structure, {new} instead of {known}"
     if closest[3] != static:
         return f"a static argument is new: {_static_text(static)} instead of {_static_text(closest[3])}"
     if closest[4] != x64:
@@ -443,6 +447,7 @@ def _check_stale(captured: list[tuple[np.ndarray[Any, Any], int]], fun: Any) -> 
             )
 
 
+@boundary
 def jit(
     fun: Callable[..., Any] | None = None,
     *,

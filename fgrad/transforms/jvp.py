@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 
 from fgrad import _tree
-from fgrad.array import value, wrap
+from fgrad.array import wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.config import config
 from fgrad.dtypes import float0, is_inexact
 from fgrad.errors import JaxprTypeError, TangentError
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
-from fgrad.primitives.families import match_aval, zeros_of
-from fgrad.source_info import function_name, function_text
+from fgrad.primitives.families import zeros_of
+from fgrad.source_info import boundary, function_name, function_text
 from fgrad.tracing import Primitive, Trace, Tracer, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
-    boundary,
     check_callable,
-    check_direction,
+    direction_values,
     leaf_values,
     output_values,
     split_aux,
@@ -51,7 +50,9 @@ class JVPTrace(Trace):
     """Applies each primitive to primals and its jvp rule to tangents; nothing is kept."""
 
     __slots__ = ()
-    transform = "jvp"
+
+    def __init__(self, name: str, transform: str = "jvp", function: Any = None) -> None:
+        super().__init__(name, transform, function)
 
     def process(self, primitive: Primitive, args: Sequence[Any]) -> Any:
         self.check_alive(primitive, args)
@@ -134,27 +135,25 @@ def jvp(
     2.0
     """
     check_callable(f, "jvp")
-    where = f"jvp of {function_text(f)}"
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise TangentError(
-                f"{where}: {name} is a {type(given).__name__}; give a tuple with one entry per argument"
+                f"jvp of {function_text(f)}: {name} is a {type(given).__name__}; give a tuple with one entry per "
+                "argument"
             )
     leaves, treedef = _tree.flatten(tuple(primals))
-    directions, tangent_treedef = _tree.flatten(tuple(tangents))
-    if treedef != tangent_treedef:
-        raise TangentError(
-            f"{where}: the tangents have structure {tangent_treedef}, the primals {treedef}; give each primal one "
-            f"tangent"
-        )
     values = leaf_values(leaves, "jvp", f, primals)
-    inner = []
-    for i, (p, t) in enumerate(zip(values, directions, strict=True)):
-        t, aval = value(t), aval_of(p)
-        name = argument_leaf_names(f, primals)[i] if aval_of(t) != aval else ""
-        check_direction(t, aval, "tangent", "primal", "jvp", f, name)
-        inner.append(match_aval(t, aval) if is_inexact(aval.dtype) else None)
-    with JVPTrace(function_name(f)) as trace:
+    inner = direction_values(
+        tuple(tangents),
+        treedef,
+        [aval_of(v) for v in values],
+        "tangent",
+        "primal",
+        "jvp",
+        f,
+        lambda: argument_leaf_names(f, primals),
+    )
+    with JVPTrace(function_name(f), "jvp", f) as trace:
         tracers = [trace.pair(p, t) for p, t in zip(values, inner, strict=True)]
         result = f(*_tree.unflatten(treedef, [wrap(t) for t in tracers]))
         aux = None

@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fgrad import _tree
-from fgrad.array import snapshot, value, wrap
-from fgrad.avals import Aval, aval_of
+from fgrad.array import snapshot, wrap
+from fgrad.avals import aval_of
 from fgrad.dtypes import is_inexact
-from fgrad.errors import NonLinearError, TangentError
+from fgrad.errors import NonLinearError
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Literal, Var, eval_jaxpr
 from fgrad.ir.passes import inline_calls
-from fgrad.primitives.families import add, match_aval
-from fgrad.source_info import function_name, function_text, source_text
+from fgrad.primitives.families import add
+from fgrad.source_info import boundary, function_name, function_text, source_text
 from fgrad.tracing import Recording, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
-    boundary,
     check_callable,
-    check_direction,
+    direction_values,
+    leaf_value,
     leaf_values,
     output_values,
     split_aux,
@@ -62,7 +62,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     leaves, treedef = _tree.flatten(primals)
     values = leaf_values(leaves, "linearize", fun, primals)
     avals = [aval_of(v) for v in values]
-    with Recording(function_name(fun), "linearize") as tape, JVPTrace(function_name(fun)) as trace:
+    name = function_name(fun)
+    with Recording(name, "linearize") as tape, JVPTrace(name, "linearize", fun) as trace:
         tracers = [
             trace.pair(v, tape.new_input(aval)) if is_inexact(aval.dtype) else v
             for v, aval in zip(values, avals, strict=True)
@@ -80,7 +81,16 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
     @boundary
     def f_jvp(*tangents: Any) -> Any:
-        flat = _check_directions(fun, "linearize", tangents, treedef, avals, primals)
+        flat = direction_values(
+            tangents,
+            treedef,
+            avals,
+            "tangent",
+            "primal",
+            "linearize",
+            fun,
+            lambda: argument_leaf_names(fun, primals),
+        )
         found = iter(eval_jaxpr(jaxpr, *[t for t in flat if t is not None]))
         outs = [next(found) if nz else None for nz in nonzero]
         return _tree.unflatten(
@@ -89,28 +99,6 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
     answer = _tree.unflatten(out_treedef, [wrap(p) for p, _ in pairs])
     return (answer, f_jvp, untraced(trace, aux)) if has_aux else (answer, f_jvp)
-
-
-def _check_directions(
-    f: Any,
-    transform: str,
-    directions: Sequence[Any],
-    treedef: Any,
-    avals: Sequence[Aval],
-    like: Any,
-) -> list[Any]:
-    leaves, given = _tree.flatten(tuple(directions))
-    if given != treedef:
-        raise TangentError(
-            f"{transform} of {function_text(f)}: the tangents have structure {given}, the arguments {treedef}"
-        )
-    flat = []
-    for i, (leaf, aval) in enumerate(zip(leaves, avals, strict=True)):
-        t = value(leaf)
-        name = argument_leaf_names(f, like)[i] if aval_of(t) != aval else ""
-        check_direction(t, aval, "tangent", "primal", transform, f, name)
-        flat.append(match_aval(t, aval) if is_inexact(aval.dtype) else None)
-    return flat
 
 
 @boundary
@@ -145,7 +133,13 @@ def linear_transpose(
     """
     check_callable(fun, "linear_transpose")
     leaves, treedef = _tree.flatten(primals)
-    avals = [aval_of(x if hasattr(x, "aval") else value(x)) for x in leaves]
+    names = argument_leaf_names(fun, primals)
+    avals = [
+        x.aval
+        if hasattr(x, "aval")
+        else aval_of(leaf_value(x, "linear_transpose", fun, lambda i=i: names[i]))  # type: ignore[misc]
+        for i, x in enumerate(leaves)
+    ]
     out_treedef: Any = None
 
     def flat_fun(*xs: Any) -> list[Any]:
@@ -154,22 +148,23 @@ def linear_transpose(
         out_leaves, out_treedef = _tree.flatten(result)
         return output_values(out_leaves, "linear_transpose", fun, result)
 
-    jaxpr = inline_calls(record(flat_fun, avals, function_name(fun), "linear_transpose"))
+    jaxpr = inline_calls(
+        record(flat_fun, avals, function_name(fun), "linear_transpose", names, fun)
+    )
     jaxpr.consts = tuple(map(snapshot, jaxpr.consts))
 
     @boundary
     def transposed(cotangent: Any) -> Any:
-        ct_leaves, ct_treedef = _tree.flatten(cotangent)
-        if ct_treedef != out_treedef:
-            raise TangentError(
-                f"linear_transpose of {function_text(fun)}: the cotangent has structure {ct_treedef}, the result "
-                f"{out_treedef}"
-            )
-        cts = []
-        for leaf, aval in zip(ct_leaves, jaxpr.out_avals, strict=True):
-            ct = value(leaf)
-            check_direction(ct, aval, "cotangent", "output", "linear_transpose", fun, "the result")
-            cts.append(match_aval(ct, aval))
+        cts = direction_values(
+            cotangent,
+            out_treedef,
+            jaxpr.out_avals,
+            "cotangent",
+            "output",
+            "linear_transpose",
+            fun,
+            lambda: _tree.leaf_names(cotangent, "the result"),
+        )
         found = transpose_jaxpr(jaxpr, cts, function_text(fun))
         return _tree.unflatten(
             treedef, [wrap(instantiate(ct, a)) for ct, a in zip(found, avals, strict=True)]
@@ -212,7 +207,7 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
         reads_answer, reads_args = eqn.primitive.reads(active)
         if reads_answer or any(r and a for r, a in zip(reads_args, active, strict=True)):
             raise NonLinearError(
-                f"linear_transpose of {who}: {eqn.primitive.name} at {source_text(eqn.source)} is not linear in the "
+                f"linear_transpose of {who}: {eqn.primitive.called} at {source_text(eqn.source)} is not linear in the "
                 "arguments"
             )
         args = [

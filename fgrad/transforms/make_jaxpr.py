@@ -10,11 +10,10 @@ from fgrad.array import value
 from fgrad.avals import Aval, ShapeDtypeStruct, aval_of
 from fgrad.dtypes import canonical
 from fgrad.ir.jaxpr import Jaxpr
-from fgrad.source_info import function_name
+from fgrad.source_info import boundary, function_name
 from fgrad.tracing import record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
-    boundary,
     check_callable,
     leaf_value,
     output_values,
@@ -45,7 +44,7 @@ def trace_to_jaxpr(
         out_leaves, out_treedef = _tree.flatten(result)
         return output_values(out_leaves, transform, f, result)
 
-    return record(flat_fun, avals, function_name(f), transform, names), out_treedef
+    return record(flat_fun, avals, function_name(f), transform, names, f), out_treedef
 
 
 def _leaf_aval(leaf: Any, transform: str, f: Callable[..., Any], name: str) -> Aval:
@@ -54,6 +53,7 @@ def _leaf_aval(leaf: Any, transform: str, f: Callable[..., Any], name: str) -> A
     return aval_of(leaf_value(leaf, transform, f, lambda: name))
 
 
+@boundary
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | tuple[int, ...] = (),

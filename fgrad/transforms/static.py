@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fgrad import _tree
@@ -58,7 +58,7 @@ def _short(x: Any) -> str:
 def as_tuple(x: Any) -> tuple[Any, ...]:
     if x is None:
         return ()
-    return (x,) if isinstance(x, (int, str)) else tuple(x)
+    return tuple(x) if isinstance(x, Iterable) and not isinstance(x, str) else (x,)
 
 
 def infer_static(
@@ -66,6 +66,13 @@ def infer_static(
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Numbers and names of static arguments, each completed from the other by the signature."""
     numbers, names = as_tuple(argnums), as_tuple(argnames)
+    for option, given, kind in (
+        (f"static_argnums={argnums!r}", numbers, int),
+        (f"static_argnames={argnames!r}", names, str),
+    ):
+        if not all(isinstance(x, kind) for x in given):
+            words = "a position or a tuple of them" if kind is int else "a name or a tuple of them"
+            raise ArgnumsError(f"{transform} of {function_text(f)}: {option}; give {words}")
     try:
         parameters = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import Lock, get_ident
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
 from fgrad import _tree
-from fgrad.array import snapshot, value, wrap
+from fgrad.array import snapshot, wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.config import config
-from fgrad.dtypes import is_inexact
-from fgrad.errors import JaxprTypeError, TangentError
+from fgrad.dtypes import is_inexact, python_type
+from fgrad.errors import JaxprTypeError
 from fgrad.ir.check import checked
-from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
+from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, eval_jaxpr
 from fgrad.ir.passes import dce
-from fgrad.primitives.families import add, has_nan, match_aval, unguarded
-from fgrad.source_info import function_name, function_text
+from fgrad.primitives.families import Full, add, has_nan, unguarded
+from fgrad.source_info import boundary, function_name
 from fgrad.tracing import Primitive, Recording, Trace, Tracer, derivative_rules, open_body
 from fgrad.transforms._arguments import (
-    boundary,
     check_callable,
-    check_direction,
+    direction_values,
     leaf_values,
     output_values,
     split_aux,
@@ -59,10 +58,9 @@ class VJPTrace(Trace):
     """
 
     __slots__ = ("avals", "nodes")
-    transform = "grad"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, transform: str = "vjp", function: Any = None) -> None:
+        super().__init__(name, transform, function)
         self.nodes: list[Any] = []
         self.avals: list[Aval] = []
 
@@ -224,18 +222,16 @@ class Pullback:
 @boundary
 def _pull_back(pullback: Pullback, cotangents: Any) -> Any:
     f, avals = pullback._f, pullback._out_avals
-    leaves, treedef = _tree.flatten(cotangents)
-    if treedef != pullback._out_treedef:
-        raise TangentError(
-            f"vjp of {function_text(f)}: the cotangents have structure {treedef}, the result has "
-            f"{pullback._out_treedef}; give one cotangent per output"
-        )
-    inner = []
-    for i, (leaf, aval) in enumerate(zip(leaves, avals, strict=True)):
-        ct = value(leaf)
-        name = _tree.leaf_names(cotangents, "the result")[i] if aval_of(ct) != aval else ""
-        check_direction(ct, aval, "cotangent", "output", "vjp", f, name)
-        inner.append(match_aval(ct, aval) if is_inexact(aval.dtype) else None)
+    inner = direction_values(
+        cotangents,
+        pullback._out_treedef,
+        avals,
+        "cotangent",
+        "output",
+        "vjp",
+        f,
+        lambda: _tree.leaf_names(cotangents, "the result"),
+    )
     found = pullback._trace.walk(pullback._indices, inner, pullback._count)
     results = [
         wrap(instantiate(None if position < 0 else found[position], aval))
@@ -281,7 +277,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes
     leaves, treedef = _tree.flatten(primals)
     values = leaf_values(leaves, "vjp", f, primals)
     in_avals = [aval_of(v) for v in values]
-    with VJPTrace(function_name(f)) as trace:
+    with VJPTrace(function_name(f), "vjp", f) as trace:
         positions, tracers = [], []
         for v, aval in zip(values, in_avals, strict=True):
             differentiable = is_inexact(aval.dtype)
@@ -321,96 +317,116 @@ class ReverseJaxpr:
     """
 
     def __init__(self, jaxpr: Jaxpr, needs: tuple[bool, ...]) -> None:
-        self.lock = Lock()
-        self.jaxpr = jaxpr
         self.needs = needs
-        self.body = Recording(jaxpr.name, "grad")
-        with self.body, open_body(self.body):
-            primals = [self.body.new_input(aval) for aval in jaxpr.in_avals]
-            self.primal_vars = list(self.body.invars)
-            with VJPTrace(jaxpr.name) as self.trace:
+        with Recording(jaxpr.name, "grad") as body, open_body(body):
+            primals = [body.new_input(aval) for aval in jaxpr.in_avals]
+            with VJPTrace(jaxpr.name) as trace:
                 inputs = [
-                    self.trace.input(p) if need else p
-                    for p, need in zip(primals, needs, strict=True)
+                    trace.input(p) if need else p for p, need in zip(primals, needs, strict=True)
                 ]
-                # Inputs must be the first nodes of the tape, in order.
                 outs = eval_jaxpr(jaxpr, *inputs)
-        self.out_atoms = [self.body.atom(self.trace.value_of(x)) for x in outs]
-        self.indices = [self.trace.index_of(x) for x in outs]
-        self.active = [index >= 0 for index in self.indices]
-        self.forward_eqns = list(self.body.eqns)
-        self.programs: dict[tuple[bool, ...], tuple[Jaxpr, tuple[bool, ...]]] = {}
-        full, _ = self.record_backward(tuple(self.active))
-        read = {a for eqn in full.eqns for a in eqn.inputs} | set(full.outvars)
-        made = {v for eqn in self.forward_eqns for v in eqn.outputs}
-        self.saved = [
-            v for eqn in self.forward_eqns for v in eqn.outputs if v in read and v in made
-        ]
-        self.passed = [i for i, v in enumerate(self.primal_vars) if v in read]
-        self.forward = checked(
-            dce(
-                Jaxpr(
-                    self.body.constvars,
-                    self.body.consts,
-                    self.primal_vars,
-                    self.forward_eqns,
-                    [*self.out_atoms, *self.saved],
-                    jaxpr.name,
-                )
-            )
-        )
+            indices = [trace.index_of(x) for x in outs]
+            out_atoms = [body.atom(trace.value_of(x)) for x in outs]
+            cut = len(body.eqns)
+            cts = [None if index < 0 else body.new_input(trace.avals[index]) for index in indices]
+            found = trace.walk(indices, cts, sum(needs))
+            in_cts = [None if ct is None else body.atom(ct) for ct in found]
+        self.active = [index >= 0 for index in indices]
+        self.nonzero = tuple(ct is not None for ct in in_cts)
+        count = len(primals)
+        primal_vars, ct_vars = body.invars[:count], body.invars[count:]
+        forward_eqns, backward_eqns = body.eqns[:cut], body.eqns[cut:]
 
-    def record_backward(self, pattern: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
-        """The backward walk for nonzero cotangents `pattern`, its free variables still open."""
-        body = self.body
-        start = len(body.eqns)
-        body.alive, body.thread = True, get_ident()
-        try:
-            with open_body(body):
-                cts = [
-                    body.new_input(self.trace.avals[index]) if nonzero else None
-                    for index, nonzero in zip(self.indices, pattern, strict=True)
-                ]
-                found = self.trace.walk(self.indices, cts, sum(self.needs))
-        finally:
-            body.alive = False
-        ct_vars = [ct.var for ct in cts if ct is not None]
-        outs = [body.atom(ct) for ct in found if ct is not None]
-        open_jaxpr = Jaxpr(
-            body.constvars, body.consts, ct_vars, body.eqns[start:], outs, self.jaxpr.name
-        )
-        return dce(open_jaxpr), tuple(ct is not None for ct in found)
+        def program(invars: Sequence[Var], eqns: Sequence[Eqn], outs: Sequence[Any]) -> Jaxpr:
+            whole = Jaxpr(body.constvars, body.consts, invars, eqns, outs, jaxpr.name)
+            return checked(dce(whole))
 
-    def backward(self, pattern: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+        outs_of_walk = [a for a in in_cts if a is not None]
+        #: From primals and cotangents, computing the forward pass again.
+        self.recomputing = program([*primal_vars, *ct_vars], body.eqns, outs_of_walk)
+        needed = dce(Jaxpr((), (), body.invars, backward_eqns, outs_of_walk))
+        read = {a for eqn in needed.eqns for a in eqn.inputs} | set(needed.outvars)
+        saved = [v for eqn in forward_eqns for v in eqn.outputs if v in read]
+        #: The positions of the primals that the backward program reads.
+        self.passed = [i for i, v in enumerate(primal_vars) if v in read]
+        self.forward = program(primal_vars, forward_eqns, [*out_atoms, *saved])
+        residuals = [*(primal_vars[i] for i in self.passed), *saved]
+        self.full = program([*residuals, *ct_vars], backward_eqns, outs_of_walk)
+        self.ct_count = len(ct_vars)
+
+    def backward(self, pattern: Sequence[bool]) -> tuple[Jaxpr, tuple[bool, ...]]:
         """The program from residuals and nonzero cotangents to the nonzero cotangents of the inputs."""
-        with self.lock:
-            if pattern not in self.programs:
-                program, nonzero = self.record_backward(pattern)
-                residual_vars = [*(self.primal_vars[i] for i in self.passed), *self.saved]
-                closed = Jaxpr(
-                    program.constvars,
-                    program.consts,
-                    [*residual_vars, *program.invars],
-                    program.eqns,
-                    program.outvars,
-                    program.name,
-                )
-                self.programs[pattern] = checked(closed), nonzero
-            return self.programs[pattern]
+        return self.without_zeros(self.full, pattern)
 
-    def recomputing(self, pattern: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
-        """The backward program that takes the inputs themselves and computes the forward pass again."""
-        with self.lock:
-            program, nonzero = self.record_backward(pattern)
-        whole = Jaxpr(
-            self.body.constvars,
-            self.body.consts,
-            [*self.primal_vars, *program.invars],
-            [*self.forward_eqns, *program.eqns],
-            program.outvars,
-            program.name,
-        )
-        return checked(dce(whole)), nonzero
+    def backward_from_primals(self, pattern: Sequence[bool]) -> tuple[Jaxpr, tuple[bool, ...]]:
+        """The same from the primals themselves, computing the forward pass again."""
+        return self.without_zeros(self.recomputing, pattern)
+
+    def without_zeros(self, full: Jaxpr, pattern: Sequence[bool]) -> tuple[Jaxpr, tuple[bool, ...]]:
+        given = tuple(nz for nz, active in zip(pattern, self.active, strict=True) if active)
+        if all(given):
+            return full, self.nonzero
+        known = full.derived.get(("zeros", given))
+        if known is None:
+            pruned, nonzero = drop_zeros(full, self.ct_count, given)
+            results = iter(nonzero)
+            known = pruned, tuple(nz and next(results) for nz in self.nonzero)
+            full.derived["zeros", given] = known
+        return known  # type: ignore[no-any-return]
+
+
+def drop_zeros(
+    jaxpr: Jaxpr, ct_count: int, given: Sequence[bool]
+) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """A program linear in its last `ct_count` inputs, specialised to some of them being zero.
+
+    The inputs and outputs that are zero are left out.
+    """
+    split = len(jaxpr.invars) - ct_count
+    ct_vars = jaxpr.invars[split:]
+    linear: set[Any] = set(ct_vars)
+    zero: set[Any] = {v for v, nonzero in zip(ct_vars, given, strict=True) if not nonzero}
+    same: dict[Any, Any] = {}
+    eqns: list[Eqn] = []
+    for eqn in jaxpr.eqns:
+        inputs = tuple([same.get(a, a) if type(a) is Var else a for a in eqn.inputs])
+        dependent = [a for a in inputs if a in linear]
+        if not dependent:
+            eqns.append(eqn._replace(inputs=inputs))
+            continue
+        linear.update(eqn.outputs)
+        rest = [a for a in dependent if a not in zero]
+        if not rest:
+            zero.update(eqn.outputs)
+            continue
+        if len(rest) < len(dependent):
+            if eqn.primitive is add and rest[0].aval == eqn.outputs[0].aval:
+                same[eqn.outputs[0]] = rest[0]
+                continue
+            inputs = tuple([_zero_atom(a, eqns) if a in zero else a for a in inputs])
+        eqns.append(eqn._replace(inputs=inputs))
+    outvars = [same.get(a, a) if type(a) is Var else a for a in jaxpr.outvars]
+    nonzero = tuple(a not in zero for a in outvars)
+    pruned = Jaxpr(
+        jaxpr.constvars,
+        jaxpr.consts,
+        [v for v in jaxpr.invars if v not in zero],
+        eqns,
+        [a for a in outvars if a not in zero],
+        jaxpr.name,
+    )
+    return checked(dce(pruned)), nonzero
+
+
+def _zero_atom(atom: Any, eqns: list[Eqn]) -> Any:
+    """An atom that is zero of the type of `atom`, made by a new equation where it is an array."""
+    aval = atom.aval
+    if not aval.shape:
+        zero = python_type(aval.dtype)(0) if aval.weak else aval.dtype.type(0)
+        return Literal(zero)
+    var = Var(aval)
+    eqns.append(Eqn(Full(aval.shape, 0, aval.dtype), (), (var,), None, True))
+    return var
 
 
 def reverse_jaxpr(jaxpr: Jaxpr, needs: tuple[bool, ...]) -> ReverseJaxpr:

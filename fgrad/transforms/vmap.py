@@ -11,8 +11,8 @@ from fgrad.avals import Aval, aval_of
 from fgrad.errors import MappedAxisError
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.primitives.shape import moveaxis, spread
-from fgrad.source_info import function_name, function_text
-from fgrad.tracing import Primitive, Trace, Tracer, record
+from fgrad.source_info import boundary, function_name, function_text
+from fgrad.tracing import Primitive, Trace, Tracer, listed, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
     check_callable,
@@ -20,18 +20,20 @@ from fgrad.transforms._arguments import (
     output_values,
     signature_names,
     transformed,
+    tree_text,
 )
 
 
 class BatchTracer(Tracer):
     """One example of a batch: the values of all examples lie along a leading axis."""
 
-    __slots__ = ("_value", "argument", "aval")
+    __slots__ = ("_value", "arguments", "aval")
 
-    def __init__(self, trace: Trace, batch: Any, argument: str = "") -> None:
+    def __init__(self, trace: Trace, batch: Any, arguments: frozenset[str] = frozenset()) -> None:
         self._trace = trace
         self._value = batch
-        self.argument = argument
+        #: The mapped arguments that it comes from, for messages.
+        self.arguments = arguments
         whole = aval_of(batch)
         self.aval = Aval(whole.shape[1:], whole.dtype)
 
@@ -44,28 +46,34 @@ class BatchTrace(Trace):
     """Applies batching rules; what does not depend on a mapped argument stays a known value."""
 
     __slots__ = ("size",)
-    transform = "vmap"
 
-    def __init__(self, name: str, size: int) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, size: int, function: Any = None) -> None:
+        super().__init__(name, "vmap", function)
         self.size = size
+
+    def origin(self, tracer: Any) -> str:
+        return listed(tracer.arguments)
 
     def process(self, primitive: Primitive, args: Sequence[Any]) -> Any:
         self.check_alive(primitive, args)
         values, mapped = [], []
+        names: frozenset[str] = frozenset()
         for arg in args:
             if type(arg) is BatchTracer and arg._trace is self:
                 values.append(arg._value)
                 mapped.append(True)
+                if names is not arg.arguments:
+                    names = names | arg.arguments if names else arg.arguments
             else:
                 values.append(arg)
                 mapped.append(False)
         answer, is_mapped = primitive.batch(self.size, values, mapped)
         if primitive.multiple_results:
             return [
-                BatchTracer(self, a) if m else a for a, m in zip(answer, is_mapped, strict=True)
+                BatchTracer(self, a, names) if m else a
+                for a, m in zip(answer, is_mapped, strict=True)
             ]
-        return BatchTracer(self, answer) if is_mapped else answer
+        return BatchTracer(self, answer, names) if is_mapped else answer
 
     def split(self, x: Any) -> tuple[Any, bool]:
         """The value of an output and whether it is mapped."""
@@ -74,6 +82,7 @@ class BatchTrace(Trace):
         return x, False
 
 
+@boundary
 def vmap(
     f: Callable[..., Any],
     in_axes: Any = 0,
@@ -125,7 +134,7 @@ def vmap(
         leaves, treedef = _tree.flatten((args, kwargs))
         values = leaf_values(leaves, "vmap", f, args, kwargs)
         axes = _in_axes(f, in_axes, args, kwargs)
-        names: list[str] | None = None
+        names: list[str] = []
         moved: list[tuple[Any, bool]] = []
         size = axis_size
         first = "axis_size"
@@ -155,9 +164,9 @@ def vmap(
                 f"{where}: no argument is mapped, so that the number of examples is unknown; give an axis in in_axes, "
                 "or axis_size"
             )
-        with BatchTrace(function_name(f), size) as trace:
+        with BatchTrace(function_name(f), size, f) as trace:
             tracers = [
-                BatchTracer(trace, v, names[i] if names else "") if is_mapped else wrap(v)
+                BatchTracer(trace, v, frozenset(names[i : i + 1])) if is_mapped else wrap(v)
                 for i, (v, is_mapped) in enumerate(moved)
             ]
             inner_args, inner_kwargs = _tree.unflatten(treedef, tracers)
@@ -168,16 +177,15 @@ def vmap(
             destinations = _tree.broadcast_prefix(
                 out_axes, result, is_leaf=_is_axis, what="out_axes"
             )
-        except (ValueError, TypeError) as error:
-            raise MappedAxisError(f"{where}: {error}") from None
+        except (ValueError, TypeError):
+            raise _misfit(f"{where}: out_axes", out_axes, "the result", out_treedef) from None
         results = []
         for i, ((v, is_mapped), axis) in enumerate(zip(pairs, destinations, strict=True)):
             if axis is None:
                 if is_mapped:
                     raise MappedAxisError(
                         f"{where}: out_axes is None for {_tree.leaf_names(result, 'the result')[i]}, but that "
-                        f"depends on the "
-                        "example; give an axis"
+                        "depends on the example; give an axis"
                     )
                 results.append(wrap(v))
                 continue
@@ -186,8 +194,7 @@ def vmap(
             if not isinstance(axis, int) or not -rank <= axis < rank:
                 raise MappedAxisError(
                     f"{where}: out_axes asks for axis {axis} of {_tree.leaf_names(result, 'the result')[i]}, which "
-                    f"has "
-                    f"{rank} axes with the mapped one"
+                    f"has {rank} axes with the mapped one; give an integer from {-rank} to {rank - 1}"
                 )
             results.append(wrap(moveaxis(whole, 0, axis % rank)))
         return _tree.unflatten(out_treedef, results)
@@ -197,6 +204,13 @@ def vmap(
 
 def _is_axis(x: Any) -> bool:
     return x is None or isinstance(x, int)
+
+
+def _misfit(what: str, axes: Any, of: str, treedef: Any) -> MappedAxisError:
+    return MappedAxisError(
+        f"{what} has structure {tree_text(_tree.structure(axes, _is_axis))}, but {of} has structure "
+        f"{tree_text(treedef)}; give one axis for all, or the same containers, stopping early"
+    )
 
 
 def _in_axes(
@@ -213,8 +227,9 @@ def _in_axes(
     for entry, arg, name in zip(entries, args, signature_names(f, len(args)), strict=True):
         try:
             found = _tree.broadcast_prefix(entry, arg, is_leaf=_is_axis, what="in_axes")
-        except (ValueError, TypeError) as error:
-            raise MappedAxisError(f"{where}: argument {name}: {error}") from None
+        except (ValueError, TypeError):
+            what = f"{where}: in_axes of argument {name}"
+            raise _misfit(what, entry, "the argument", _tree.structure(arg)) from None
         for axis in found:
             if not _is_axis(axis) or isinstance(axis, bool):
                 raise MappedAxisError(

@@ -35,6 +35,8 @@ class Sample:
     exact: bool = True
     #: How much larger rounding and truncation errors are than those of one operation.
     slack: float = 1.0
+    #: The highest derivative that is known.
+    order: int = 2
     operands: tuple[Any, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -92,6 +92,8 @@ DOMAINS: dict[str, tuple[Domain, ...]] = {
     "gammainc_by_a": (positive, positive),
     "gammaincinv": (positive, share),
     "gammainccinv": (positive, share),
+    "gamma_density": (positive, positive),
+    "beta_density": (positive, positive, share),
     "betainc": (positive, positive, share),
     "betaincc": (positive, positive, share),
     "betaincinv": (positive, positive, share),
@@ -143,7 +145,16 @@ UNKNOWN: dict[str, tuple[int, ...]] = {
     "hyp2f1": (0, 1, 2),
 }
 #: Functions whose differences of high order, or single precision, lose digits.
-SLACK = {"hyp2f1": 100.0, "betaincinv": 30.0, "gammaincinv": 30.0, "gammainccinv": 30.0, "power": 10.0}
+SLACK = {
+    "hyp2f1": 100.0,
+    "betaincinv": 30.0,
+    "gammaincinv": 30.0,
+    "gammainccinv": 30.0,
+    "power": 10.0,
+}
+#: How many derivatives are known, of real and of complex numbers.
+REAL_ORDER = {"gammainc": 1, "gammaincc": 1, "gammaincinv": 1, "gammainccinv": 1}
+COMPLEX_ORDER = {"digamma": 0, "gamma": 1, "loggamma": 1, "rgamma": 1}
 #: Operands that must not be close to each other, as the function bends where they are equal.
 COMPARING = ("maximum", "minimum", "fmax", "fmin", "clamp")
 #: No difference shows the slope that is declared: it is that of the rounded-off function.
@@ -160,8 +171,13 @@ def accepts(primitive: Any, dtypes: tuple[str, ...]) -> bool:
 
 def usual_dtypes(primitive: Any) -> list[str]:
     """Dtypes that random examples use, float64 first; integers where no float is taken."""
-    found = [d for d in (*INEXACT, "float16") if accepts(primitive, (d,) * primitive.arity)]
-    return found or ["int64", "bool", "uint8", "int32"]
+    if primitive.name == "complex":
+        return ["float64", "float32"]
+    for names in ((*INEXACT, "float16"), ("int64", "bool", "uint8", "int32")):
+        found = [name for name in names if accepts(primitive, (name,) * primitive.arity)]
+        if found:
+            return found
+    raise NotApplicable
 
 
 def ufunc_maker(name: str) -> Maker:
@@ -171,7 +187,9 @@ def ufunc_maker(name: str) -> Maker:
         count = primitive.arity
         main = np.dtype(d.forced or d.choice(usual_dtypes(primitive)))
         integers = {*ORDERS.get(name, ()), *UNKNOWN.get(name, ())}
-        dtypes = [np.dtype("int64") if n in integers and main.kind in "fc" else main for n in range(count)]
+        dtypes = [
+            np.dtype("int64") if n in integers and main.kind in "fc" else main for n in range(count)
+        ]
         if name == "ldexp":
             dtypes[1] = np.dtype("int32")
         if main.kind == "c" and name in ("logaddexp",):
@@ -189,7 +207,7 @@ def ufunc_maker(name: str) -> Maker:
             ]
             for n in range(count):
                 if dtypes[n].kind == "i" and (n in integers or name in POSITIVE_INTEGERS):
-                    drawn[n] = number(np.abs(drawn[n]), dtypes[n])
+                    drawn[n] = number(np.abs(drawn[n]) + (name == "zeta"), dtypes[n])
             return tuple(drawn)
 
         return Sample(
@@ -197,6 +215,7 @@ def ufunc_maker(name: str) -> Maker:
             values,
             smooth=name not in ROUGH and main.kind in "fc",
             slack=SLACK.get(name, 1.0),
+            order=COMPLEX_ORDER.get(name, 2) if main.kind == "c" else REAL_ORDER.get(name, 2),
         )
 
     return make

@@ -102,9 +102,7 @@ def _factored_solve(d: Draw) -> Sample:
         return a, *solve.Lu()(a), numbers(rng, (*batch, n, k), dtype)
 
     # The factors are those of the matrix: they do not move with it.
-    return Sample(
-        solve.FactoredSolve(adjoint), values, smooth=False, exact=False, slack=300.0
-    )
+    return Sample(solve.FactoredSolve(adjoint), values, smooth=False, exact=False, slack=300.0)
 
 
 @sample("TriangularSolve")
@@ -122,7 +120,10 @@ def _pinv(d: Draw) -> Sample:
     batch, dtype = batch_of(d), float_dtype(d)
     m, n = sizes(d, 2)
     return Sample(
-        solve.Pinv(1e-8), lambda rng: (far_apart(rng, batch, m, n, dtype),), exact=False, slack=1000.0
+        solve.Pinv(1e-8),
+        lambda rng: (far_apart(rng, batch, m, n, dtype),),
+        exact=False,
+        slack=1000.0,
     )
 
 
@@ -176,7 +177,9 @@ def _rectangular(d: Draw, primitive: Any, tall: bool = False, **options: Any) ->
 
 @sample("Qr")
 def _qr(d: Draw) -> Sample:
-    return _rectangular(d, factorizations.Qr(d.boolean()))
+    # The columns beyond the range are LAPACK's choice.
+    complete = d.boolean()
+    return _rectangular(d, factorizations.Qr(complete), smooth=not complete)
 
 
 @sample("Svd")

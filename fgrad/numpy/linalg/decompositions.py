@@ -112,8 +112,8 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     QRResult, Array, or tuple of Array
         ``(Q, R)``, or R. Differentiable in both modes, to all orders, where the first min(m, n)
         columns are independent; elsewhere derivatives are infinite or NaN. With 'complete', the
-        columns of Q beyond the n-th are known up to a rotation only: gradients are right for
-        functions of the space that they span. 'raw' has no derivative.
+        columns of Q beyond the n-th are known up to a rotation only: they are those of LAPACK's
+        reflections, which jump where a column has zeros only below the diagonal. 'raw' has no derivative.
 
     Raises
     ------
