@@ -11,11 +11,16 @@ the mean is below the target.
 
 import argparse
 import gzip
+import os
 import sys
 import time
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+
+# Products of this size gain nothing from a second thread, and waiting for one costs much where the
+# cores are busy. NumPy's OpenBLAS reads this when it is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import matplotlib
 

@@ -2,20 +2,21 @@
 
 Declare one by its mathematical family, and every transform knows what to do with it:
 
-====================  ===============================================  ===============================
-declare               for                                              you write
-====================  ===============================================  ===============================
-`elementwise`         functions of numbers                             NumPy function, slopes
-`Linear`              functions linear in their operands together      transpose
-`Bilinear`            functions linear in each of two operands         transpose_left, transpose_right
-`General`             anything else                                    jvp, vjp
+====================  ===============================================
+=============================== declare               for
+you write ====================  ===============================================
+=============================== `elementwise`         functions of numbers
+NumPy function, slopes `Linear`              functions linear in their operands together
+transpose `Bilinear`            functions linear in each of two operands         transpose_left,
+transpose_right `General`             anything else                                    jvp, vjp
 `NonDifferentiable`   piecewise constant functions, or of integers     no derivative
-====================  ===============================================  ===============================
+====================  ===============================================
+===============================
 
-A class of the last four also has ``abstract_eval``, the type of the result from the types of the operands,
-and ``impl``, the computation on NumPy arrays. Its parameters are the fields of a frozen dataclass. Rules get
-and return arrays of fgrad: they are written with `fgrad.numpy` and with primitives again, so that they can
-be differentiated, batched and compiled in turn.
+A class of the last four also has ``abstract_eval``, the type of the result from the types of the
+operands, and ``impl``, the computation on NumPy arrays. Its parameters are the fields of a frozen
+dataclass. Rules get and return arrays of fgrad: they are written with `fgrad.numpy` and with
+primitives again, so that they can be differentiated, batched and compiled in turn.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ __all__ = [
 _BUILT_IN = frozenset(families.SINGLETONS)
 
 
-# ---- the border between rules as users write them and values inside ---------------------------------
+# ---- the border between rules as users write them and values inside ------------------------------
 
 
 def _lend(x: Any) -> Any:
@@ -101,7 +102,8 @@ def _checked_value(result: Any, aval: Aval, values: Sequence[Any], what: str) ->
     if array.shape != aval.shape or array.dtype != aval.dtype:
         kind = ShapeError if array.shape != aval.shape else DTypeError
         raise kind(
-            f"{what} returned an array of shape {array.shape} and dtype {array.dtype}, but abstract_eval says shape "
+            f"{what} returned an array of shape {array.shape} and dtype {array.dtype}, but "
+            "abstract_eval says shape "
             f"{aval.shape} and dtype {aval.dtype}"
         )
     if aval.weak:
@@ -155,7 +157,8 @@ def _adapt_transpose(rule: Callable[..., Any]) -> Callable[..., Any]:
         cotangents = _listed(rule(self, _lend(ct), needs, *map(_lend, args)))
         if len(cotangents) != len(needs):
             raise ArgumentError(
-                f"transpose of {self.name} returned {len(cotangents)} cotangents, expected one for each of its "
+                f"transpose of {self.name} returned {len(cotangents)} cotangents, expected one "
+                "for each of its "
                 f"{len(needs)} linear operands; give None for those not asked for"
             )
         return [
@@ -215,7 +218,8 @@ def _adapt_vjp(rule: Callable[..., Any]) -> Callable[..., Any]:
         cotangents = _listed(rule(self, _lend(ct), needs, _lend(answer), *map(_lend, args)))
         if len(cotangents) != len(args):
             raise ArgumentError(
-                f"vjp of {self.name} returned {len(cotangents)} cotangents, expected one for each of its {len(args)} "
+                f"vjp of {self.name} returned {len(cotangents)} cotangents, expected one for "
+                f"each of its {len(args)} "
                 "operands; give None for those not asked for"
             )
         return [
@@ -268,7 +272,8 @@ class _Extension(Primitive):
             ]
             if missing:
                 raise MissingRuleError(
-                    f"primitive {cls.__name__} is declared without {', '.join(missing)}; write a method for each"
+                    f"primitive {cls.__name__} is declared without {', '.join(missing)}; write a "
+                    "method for each"
                 )
         super().__init_subclass__(abstract=abstract, **keywords)
 
@@ -285,7 +290,8 @@ class _Extension(Primitive):
         """
         if type(self).__hash__ is None:
             raise ArgumentError(
-                f"primitive {self.name} cannot be hashed; decorate its class with @dataclasses.dataclass(frozen=True)"
+                f"primitive {self.name} cannot be hashed; decorate its class with "
+                "@dataclasses.dataclass(frozen=True)"
             )
         result = self(*[operand(x, self.name, f"argument {i}") for i, x in enumerate(args)])
         return [wrap(r) for r in result] if self.multiple_results else wrap(result)
@@ -294,7 +300,8 @@ class _Extension(Primitive):
         """Apply example by example, which is right but slow: write a rule where vmap matters."""
         if not size:
             raise ArgumentError(
-                f"vmap over no examples of the primitive {self.name}, which has no batching rule; write its batch "
+                f"vmap over no examples of the primitive {self.name}, which has no batching "
+                "rule; write its batch "
                 f"method"
             )
         results = []
@@ -311,15 +318,16 @@ def _stack(results: Sequence[Any]) -> Any:
     return Concatenate(0)(*[reshape(r, (1, *aval_of(r).shape)) for r in results])
 
 
-# ---- the families --------------------------------------------------------------------------------------
+# ---- the families --------------------------------------------------------------------------------
 
 
 class Linear(_Extension, families.Linear, abstract=True):
     """A primitive that is linear in its leading operands together.
 
-    Write ``transpose(self, ct, needs, *args)``: from the cotangent of the result to one cotangent for each
-    linear operand, or None where ``needs`` is false. Linear operands are given as types, the others as
-    arrays. ``linear_operands`` is the number of leading operands that it is linear in; None means all.
+    Write ``transpose(self, ct, needs, *args)``: from the cotangent of the result to one cotangent
+    for each linear operand, or None where ``needs`` is false. Linear operands are given as types,
+    the others as arrays. ``linear_operands`` is the number of leading operands that it is linear
+    in; None means all.
 
     Examples
     --------
@@ -344,8 +352,8 @@ class Linear(_Extension, families.Linear, abstract=True):
 class Bilinear(_Extension, families.Bilinear, abstract=True):
     """A primitive that is linear in each of its two operands.
 
-    Write ``transpose_left(self, ct, left, right)``, the cotangent of the left operand, where ``left`` is
-    a type and ``right`` an array, and ``transpose_right`` likewise.
+    Write ``transpose_left(self, ct, left, right)``, the cotangent of the left operand, where
+    ``left`` is a type and ``right`` an array, and ``transpose_right`` likewise.
 
     Examples
     --------
@@ -370,11 +378,12 @@ class Bilinear(_Extension, families.Bilinear, abstract=True):
 class General(_Extension, families.General, abstract=True):
     """Any other differentiable primitive.
 
-    Write ``jvp(self, answer, primals, tangents)``, the tangent of the answer, and
-    ``vjp(self, ct, needs, answer, *args)``, one cotangent for each operand, or None where ``needs`` is
-    false. Both may read the answer. With ``symbolic_zeros = True`` the tangents that are zero are None.
-    ``reads(self, needs)`` may say that `vjp` needs less: a pair of whether it reads the answer, and of
-    booleans for the operands; operands that are not read come as types, and are not kept in memory.
+    Write ``jvp(self, answer, primals, tangents)``, the tangent of the answer, and ``vjp(self, ct,
+    needs, answer, *args)``, one cotangent for each operand, or None where ``needs`` is false. Both
+    may read the answer. With ``symbolic_zeros = True`` the tangents that are zero are None.
+    ``reads(self, needs)`` may say that `vjp` needs less: a pair of whether it reads the answer, and
+    of booleans for the operands; operands that are not read come as types, and are not kept in
+    memory.
 
     Examples
     --------
@@ -449,7 +458,8 @@ class _Function(families.Ufunc, abstract=True):
         expected = np.broadcast_shapes(*[a.shape for a in avals])
         if answer.shape != expected:
             raise ShapeError(
-                f"{self.name}: the function returned shape {answer.shape} for operands that broadcast to {expected}"
+                f"{self.name}: the function returned shape {answer.shape} for operands that "
+                f"broadcast to {expected}"
             )
         answer = answer.astype(dtype, copy=False)
         if any(isinstance(v, np.ndarray) and np.may_share_memory(answer, v) for v in values):
@@ -490,7 +500,8 @@ def elementwise(
     Returns
     -------
     callable
-        A function of arrays, numbers and traced values. Its attribute ``primitive`` is the primitive.
+        A function of arrays, numbers and traced values. Its attribute ``primitive`` is the
+        primitive.
 
     Raises
     ------

@@ -19,7 +19,8 @@ from fgrad.transforms.vjp import vjp
 
 __all__ = ["check_close", "check_grads", "check_jvp", "check_vjp", "numerical_jvp"]
 
-# By the bits of a real number: the step of a fourth-order difference, and the tolerance on its result.
+# By the bits of a real number: the step of a fourth-order difference, and the tolerance on its
+# result.
 _STEPS = {16: 1e-1, 32: 1e-2, 64: 1e-4}
 _TOLERANCES = {16: 5e-2, 32: 2e-3, 64: 1e-6}
 # Fourth-order central difference: at these multiples of the step, with these weights.
@@ -37,8 +38,8 @@ def check_grads(
 ) -> None:
     """Check the derivatives of `f` at `args` up to an order, in all combinations of the modes.
 
-    Forward mode is compared with differences along random directions, reverse mode with the products
-    ``<ct, f'(x) t> == <f'(x)^T ct, t>``. The directions are the same in each run.
+    Forward mode is compared with differences along random directions, reverse mode with the
+    products ``<ct, f'(x) t> == <f'(x)^T ct, t>``. The directions are the same in each run.
 
     Parameters
     ----------
@@ -226,7 +227,8 @@ def check_vjp(
             _product([ct], [moving[i]]),
             _product(_tree.leaves(cotangents), _tree.leaves(pushed)),
             *tolerances,
-            f"{name}the cotangent of {names[i]} of {function_text(f)}, against differences by products",
+            f"{name}the cotangent of {names[i]} of {function_text(f)}, against differences by "
+            "products",
         )
 
 

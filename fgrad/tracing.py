@@ -452,6 +452,11 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
+def highest_level(values: Sequence[Any]) -> int:
+    """The level of the newest trace among values; 0 for known ones."""
+    return max([v._trace.level for v in values if isinstance(v, Tracer)], default=0)
+
+
 def has_tracers(values: Sequence[Any]) -> bool:
     return any(isinstance(value, Tracer) for value in values)
 

@@ -203,7 +203,7 @@ def test_its_parameters_show_compare_and_pickle() -> None:
         matmul(np.ones((2, 3)), np.ones((2, 3)))
 
 
-# ---- the other families ----------------------------------------------------------------------------
+# ---- the other families --------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -403,7 +403,7 @@ def test_a_cotangent_is_brought_to_its_operand() -> None:
     )
 
 
-# ---- what is wrong is said ---------------------------------------------------------------------------
+# ---- what is wrong is said -----------------------------------------------------------------------
 
 
 def test_missing_rules() -> None:

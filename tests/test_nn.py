@@ -158,7 +158,7 @@ def test_glu() -> None:
         nn.glu(np.ones(3), 0)
 
 
-# ---- along axes ------------------------------------------------------------------------------------
+# ---- along axes ----------------------------------------------------------------------------------
 
 X = np.random.default_rng(1).normal(size=(3, 4)) * 3
 MASK = np.array([[True, False, True, True], [False] * 4, [True] * 4])
@@ -321,7 +321,7 @@ def test_bad_arguments_are_named() -> None:
         fgrad.jit(lambda n: nn.one_hot(1, n))(3)
 
 
-# ---- initial values --------------------------------------------------------------------------------
+# ---- initial values ------------------------------------------------------------------------------
 
 
 def test_initializers_without_chance() -> None:

@@ -81,7 +81,7 @@ def _kind(x: Any) -> str:
     return aval_of(x).dtype.kind
 
 
-# ---- arithmetic ----------------------------------------------------------------------------------------
+# ---- arithmetic ----------------------------------------------------------------------------------
 
 
 def _quotient(x: Any, y: Any) -> Any:
@@ -195,7 +195,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     return wrap(clamp_primitive(operand(min, "clamp"), operand(x, "clamp"), operand(max, "clamp")))  # type: ignore[no-any-return]
 
 
-# ---- exponentials, logarithms, trigonometry -------------------------------------------------------------
+# ---- exponentials, logarithms, trigonometry ------------------------------------------------------
 
 exp = _unary("exp", p.exp, "Exponential.")
 exp2 = _unary("exp2", p.exp2, "Power of two.")
@@ -217,7 +217,7 @@ asinh = _unary("asinh", p.arcsinh, "Inverse hyperbolic sine.")
 acosh = _unary("acosh", p.arccosh, "Inverse hyperbolic cosine.", "2.0")
 atanh = _unary("atanh", p.arctanh, "Inverse hyperbolic tangent.")
 
-# ---- special functions -----------------------------------------------------------------------------------
+# ---- special functions ---------------------------------------------------------------------------
 
 erf = _unary("erf", special.erf, "Error function.")
 erfc = _unary("erfc", special.erfc, "One minus the error function, accurate in its tail.")
@@ -270,7 +270,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     )  # type: ignore[no-any-return]
 
 
-# ---- comparison, choice, bits ------------------------------------------------------------------------------
+# ---- comparison, choice, bits --------------------------------------------------------------------
 
 eq = _binary("eq", p.equal, "Whether two numbers are equal.")
 ne = _binary("ne", p.not_equal, "Whether two numbers differ.")
@@ -372,7 +372,8 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     )
     if shape_of(a) != shape_of(b) or shape_of(condition) not in ((), shape_of(a)):
         raise ShapeError(
-            f"select: the condition has shape {shape_of(condition)}, the cases {shape_of(a)} and {shape_of(b)}; they must "
+            f"select: the condition has shape {shape_of(condition)}, the cases {shape_of(a)} and "
+            f"{shape_of(b)}; they must "
             "agree, or use fnp.where, which broadcasts"
         )
     return wrap(p.select(condition, a, b))  # type: ignore[no-any-return]
@@ -391,7 +392,8 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     Returns
     -------
     Array
-        Differentiable; cases not taken have slope zero. A number beyond the cases takes the last one.
+        Differentiable; cases not taken have slope zero. A number beyond the cases takes the last
+        one.
 
     Raises
     ------

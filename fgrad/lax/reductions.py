@@ -61,8 +61,8 @@ def _reduction(
     --------
     >>> from fgrad import lax
     >>> import numpy as np
-    >>> lax.{name}(np.ones((2, 3), {"bool" if "and" in name or "or" in name else "float"}), (0,)).shape
-    (3,)
+    >>> lax.{name}(np.ones((2, 3), {"bool" if "and" in name or "or" in name else "float"}),
+    (0,)).shape (3,)
     """
     return function
 
@@ -167,7 +167,7 @@ argmax = _place("argmax", r.Argmax, "Index of the largest element along an axis.
 argmin = _place("argmin", r.Argmin, "Index of the smallest element along an axis.")
 
 
-# ---- sorting -------------------------------------------------------------------------------------------
+# ---- sorting -------------------------------------------------------------------------------------
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
@@ -261,7 +261,8 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     Returns
     -------
     values, indices : Array
-        Of equal elements the first ones come first; NaN counts as largest. The values are differentiable.
+        Of equal elements the first ones come first; NaN counts as largest. The values are
+        differentiable.
 
     Raises
     ------

@@ -188,7 +188,8 @@ def broadcast_in_dim(
     shape : sequence of int
         Of the result.
     broadcast_dimensions : sequence of int
-        For each axis of the operand its place in the result, ascending. Axes of size one are stretched.
+        For each axis of the operand its place in the result, ascending. Axes of size one are
+        stretched.
     out_sharding : object
         Accepted for compatibility, without effect.
 
@@ -216,12 +217,14 @@ def broadcast_in_dim(
     )
     if len(places) != len(own) or list(places) != sorted(places):
         raise AxisError(
-            f"broadcast_in_dim: broadcast_dimensions {places} must give each of the {len(own)} axes its place, ascending"
+            f"broadcast_in_dim: broadcast_dimensions {places} must give each of the {len(own)} "
+            "axes its place, ascending"
         )
     for axis, place in enumerate(places):
         if own[axis] not in (1, wanted[place]):
             raise ShapeError(
-                f"broadcast_in_dim: axis {axis} of the operand, of shape {own}, cannot become axis {place} of shape {wanted}"
+                f"broadcast_in_dim: axis {axis} of the operand, of shape {own}, cannot become "
+                f"axis {place} of shape {wanted}"
             )
     spread = [1] * len(wanted)
     for axis, place in enumerate(places):
@@ -323,7 +326,7 @@ def _slice_of(start: Any, stop: Any) -> Any:
     return np.s_[first : None if stop is None else static_int(stop, "collapse: stop_dimension")]
 
 
-# ---- creation ------------------------------------------------------------------------------------------
+# ---- creation ------------------------------------------------------------------------------------
 
 
 def full(
@@ -474,7 +477,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     return wrap(p.convert(_operand(operand, "convert_element_type"), wanted))  # type: ignore[no-any-return]
 
 
-# ---- joining and splitting --------------------------------------------------------------------------------
+# ---- joining and splitting -----------------------------------------------------------------------
 
 
 def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
@@ -505,7 +508,9 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     xs = [_operand(x, "concatenate") for x in operands]
     if not xs:
         raise ArgumentError("concatenate: need at least one array")
-    return wrap(s.Concatenate(normal_axis(dimension, len(shape_of(xs[0])), "concatenate"))(*xs))  # type: ignore[no-any-return]
+    join = s.Concatenate(normal_axis(dimension, len(shape_of(xs[0])), "concatenate"))
+    join.abstract_eval(*map(aval_of, xs))
+    return wrap(join(*xs))  # type: ignore[no-any-return]
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
@@ -540,7 +545,8 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     counts = static_shape(sizes, "split: sizes")
     if sum(counts) != shape_of(x)[position]:
         raise ShapeError(
-            f"split: sizes {counts} add up to {sum(counts)}, but axis {axis} has {shape_of(x)[position]}"
+            f"split: sizes {counts} add up to {sum(counts)}, but axis {axis} has "
+            f"{shape_of(x)[position]}"
         )
     ends = np.cumsum((0, *counts)).tolist()
     whole = (np.s_[:],) * position
@@ -597,8 +603,8 @@ def pad(
     padding_value : array_like
         A scalar.
     padding_config : sequence of (int, int, int)
-        For each axis how much comes before, after and between the elements. Negative numbers before and
-        after cut.
+        For each axis how much comes before, after and between the elements. Negative numbers before
+        and after cut.
 
     Returns
     -------
@@ -626,7 +632,8 @@ def pad(
     ndim = len(shape_of(x))
     if len(config) != ndim or any(len(entry) != 3 or entry[2] < 0 for entry in config):
         raise ArgumentError(
-            f"pad: padding_config {config} must hold (low, high, interior >= 0) for each of {ndim} axes"
+            f"pad: padding_config {config} must hold (low, high, interior >= 0) for each of "
+            f"{ndim} axes"
         )
     low, high, interior = (tuple(entry[i] for entry in config) for i in range(3))
     dtype = common_dtype([aval_of(x), aval_of(value)])

@@ -387,7 +387,8 @@ def selu(x: ArrayLike) -> Array:
     >>> round(float(fgrad.nn.selu(1.0)), 4)
     1.0507
     """
-    # The fixed point of the moments of a normal variable, from the paper on self-normalising networks.
+    # The fixed point of the moments of a normal variable, from the paper on self-normalising
+    # networks.
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
     return wrap(p.mul(scale, _elu(_float(x, "selu"), alpha)))  # type: ignore[no-any-return]
 
@@ -399,7 +400,8 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     ----------
     x : array_like of real numbers
     approximate : bool
-        Whether to use the usual approximation by ``tanh`` instead of the normal distribution itself.
+        Whether to use the usual approximation by ``tanh`` instead of the normal distribution
+        itself.
 
     Returns
     -------
@@ -453,7 +455,8 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     position = normal_axis(axis, len(shape), "glu")
     if shape[position] % 2:
         raise ShapeError(
-            f"glu: axis {axis} has {shape[position]} elements, which cannot be halved; give an even size"
+            f"glu: axis {axis} has {shape[position]} elements, which cannot be halved; give an "
+            "even size"
         )
     half = shape[position] // 2
     lead = (slice(None),) * position

@@ -163,8 +163,8 @@ def logsumexp(
     Returns
     -------
     Array, or a pair of Array if `return_sign`
-        Floating; -inf where nothing takes part. Differentiable to every order: the slopes are those of
-        `softmax`, and where all of `a` is -inf they are equal and add to one.
+        Floating; -inf where nothing takes part. Differentiable to every order: the slopes are those
+        of `softmax`, and where all of `a` is -inf they are equal and add to one.
 
     Raises
     ------
@@ -351,13 +351,14 @@ def normalize(x: ArrayLike, axis: Axis = -1, epsilon: ArrayLike = 1e-12, ord: fl
     epsilon : array_like
         Lengths below this one are raised to it, against division by zero.
     ord : 1, 2 or inf
-        Which norm is the length: the sum of magnitudes, the Euclidean one, or the largest magnitude.
+        Which norm is the length: the sum of magnitudes, the Euclidean one, or the largest
+        magnitude.
 
     Returns
     -------
     Array
-        Of the shape of x, floating. Differentiable to every order; a vector of zeros stays one, with
-        slope ``1 / epsilon``.
+        Of the shape of x, floating. Differentiable to every order; a vector of zeros stays one,
+        with slope ``1 / epsilon``.
 
     Raises
     ------

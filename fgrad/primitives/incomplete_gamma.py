@@ -1,9 +1,9 @@
 """What SciPy lacks of incomplete gamma and beta functions: densities, and a slope towards the shape.
 
 The slope of P(a, x) towards a: below the mean the power series of P is differentiated term by term,
-above it the continued fraction of Q = 1 - P, so that neither tail loses relative accuracy. Both need
-some sqrt(a) terms: for large a, where P is smooth, a difference quotient of eighth order takes their
-place.
+above it the continued fraction of Q = 1 - P, so that neither tail loses relative accuracy. Both
+need some sqrt(a) terms: for large a, where P is smooth, a difference quotient of eighth order takes
+their place.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _series(a: NDArray, x: NDArray) -> NDArray:
 
 
 def _fraction(a: NDArray, x: NDArray) -> NDArray:
-    # Q = prefactor * B/A with A/B = b0 + c1/(b1 + c2/(b2 + ...)), b_n = x + 2n + 1 - a, c_n = -n (n - a).
-    # Each is carried with its slope towards a, and all are divided by A to stay in range.
+    # Q = prefactor * B/A with A/B = b0 + c1/(b1 + c2/(b2 + ...)), b_n = x + 2n + 1 - a, c_n = -n (n
+    # - a). Each is carried with its slope towards a, and all are divided by A to stay in range.
     from scipy.special import psi
 
     b = x + 1 - a

@@ -1,9 +1,9 @@
 """Special functions, computed by SciPy, which is imported when one is first used.
 
 Results have the floating dtype that the operands promote to; integers count as float64. float16 is
-computed in float32. Slopes are written with special functions again, so that they hold to every order;
-towards an argument for which no closed form exists (the order of a Bessel function, for one) there is
-an error that says so.
+computed in float32. Slopes are written with special functions again, so that they hold to every
+order; towards an argument for which no closed form exists (the order of a Bessel function, for one)
+there is an error that says so.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _PYTHON = (float, int, bool, complex)
 class SpecialFunction(Ufunc, abstract=True):
     """An elementwise primitive over a function of ``scipy.special``.
 
-    ``kinds`` has one letter for each operand: "f" takes real numbers only, "z" complex ones too, and "c"
-    makes complex ones of them.
+    ``kinds`` has one letter for each operand: "f" takes real numbers only, "z" complex ones too,
+    and "c" makes complex ones of them.
     """
 
     def __init__(
@@ -79,7 +79,8 @@ class SpecialFunction(Ufunc, abstract=True):
         for position, (aval, kind) in enumerate(zip(avals, self.kinds, strict=True)):
             if aval.dtype.kind == "c" and kind == "f":
                 raise DTypeError(
-                    f"{self.name}: argument {position} is complex ({aval.dtype}), but the function is defined for real "
+                    f"{self.name}: argument {position} is complex ({aval.dtype}), but the "
+                    "function is defined for real "
                     "numbers there"
                 )
         dtype = common_dtype(avals)
@@ -113,7 +114,8 @@ def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
 def _unknown(name: str, argument: str) -> Partial:
     def slope(z: Any, *xs: Any) -> Any:
         raise NonDifferentiableError(
-            f"{name}: no derivative towards {argument} is known in closed form; differentiate towards other arguments "
+            f"{name}: no derivative towards {argument} is known in closed form; differentiate "
+            "towards other arguments "
             f"only, or pass fgrad.lax.stop_gradient({argument})"
         )
 
@@ -124,7 +126,7 @@ _SQRT_PI = math.sqrt(math.pi)
 _SQRT_2PI = math.sqrt(2.0 * math.pi)
 
 
-# ---- error functions and the normal distribution --------------------------------------------------
+# ---- error functions and the normal distribution -------------------------------------------------
 
 
 def _gauss(x: Any, scale: float) -> Any:
@@ -152,7 +154,7 @@ ndtri = SpecialFunction("ndtri", "f", [lambda z, x: mul(_SQRT_2PI, exp(mul(0.5, 
 ndtri_exp = SpecialFunction("ndtri_exp", "f", [lambda z, x: div(1.0, _log_ndtr_slope(x, z))])
 
 
-# ---- gamma and beta functions -----------------------------------------------------------------------
+# ---- gamma and beta functions --------------------------------------------------------------------
 
 
 def _rgamma_slope(z: Any, x: Any) -> Any:
@@ -213,7 +215,7 @@ poch = SpecialFunction(
 )
 
 
-# ---- incomplete gamma and beta functions --------------------------------------------------------------
+# ---- incomplete gamma and beta functions ---------------------------------------------------------
 
 
 def _in_dtype(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -233,7 +235,8 @@ def _beta_density_by_x(z: Any, a: Any, b: Any, x: Any) -> Any:
     return mul(sub(add(a, b), 1.0), neighbours)
 
 
-# The slopes of the densities are densities of neighbouring shapes: finite at the ends of the interval.
+# The slopes of the densities are densities of neighbouring shapes: finite at the ends of the
+# interval.
 gamma_density = SpecialFunction(
     "gamma_density",
     "ff",
@@ -312,7 +315,7 @@ betaincinv = SpecialFunction(
 )
 
 
-# ---- logarithms and entropies ----------------------------------------------------------------------------
+# ---- logarithms and entropies --------------------------------------------------------------------
 
 
 def _ratio(x: Any, y: Any, shifted: Any) -> Any:
@@ -341,7 +344,7 @@ logit = SpecialFunction("logit", "f", [lambda z, x: div(1.0, mul(x, sub(1.0, x))
 log_expit = SpecialFunction("log_expit", "f", [lambda z, x: logistic(neg(x))])
 
 
-# ---- exponential integrals and hypergeometric functions ---------------------------------------------------
+# ---- exponential integrals and hypergeometric functions ------------------------------------------
 
 
 def _expn_slope(z: Any, n: Any, x: Any) -> Any:
@@ -377,10 +380,10 @@ hyp2f1 = SpecialFunction(
 )
 
 
-# ---- Bessel functions -----------------------------------------------------------------------------------
+# ---- Bessel functions ----------------------------------------------------------------------------
 
-# The slope of each is a combination of its neighbours in the order, which, unlike f_v(x) v/x, is finite
-# at the origin. So is every further derivative.
+# The slope of each is a combination of its neighbours in the order, which, unlike f_v(x) v/x, is
+# finite at the origin. So is every further derivative.
 
 
 def _neighbours(function: SpecialFunction, v: Any, x: Any, sign_above: float) -> Any:
@@ -419,7 +422,7 @@ kve = SpecialFunction(
 )
 
 
-# ---- SciPy's ufuncs, called by users on traced values -----------------------------------------------------
+# ---- SciPy's ufuncs, called by users on traced values --------------------------------------------
 
 
 def _as_scipy(name: str, primitive: Ufunc) -> Callable[..., Any]:
@@ -449,14 +452,17 @@ def _operand_type(aval: Aval) -> Any:
 
 
 _OWN_NAMES = (
-    "erf erfc erfcx erfi erfinv erfcinv dawsn wofz ndtr log_ndtr ndtri ndtri_exp gammaln loggamma gamma rgamma "
-    "gammasgn beta betaln poch gammainc gammaincc gammaincinv gammainccinv betainc betaincc betaincinv xlogy "
-    "xlog1py entr rel_entr kl_div logit log_expit exp1 expi expn hyp0f1 hyp1f1 hyp2f1 i0 i1 iv i0e i1e ive j0 j1 jv "
+    "erf erfc erfcx erfi erfinv erfcinv dawsn wofz ndtr log_ndtr ndtri ndtri_exp gammaln "
+    "loggamma gamma rgamma "
+    "gammasgn beta betaln poch gammainc gammaincc gammaincinv gammainccinv betainc betaincc "
+    "betaincinv xlogy "
+    "xlog1py entr rel_entr kl_div logit log_expit exp1 expi expn hyp0f1 hyp1f1 hyp2f1 i0 i1 iv "
+    "i0e i1e ive j0 j1 jv "
     "y0 y1 yv k0 k1 kv k0e k1e kve"
 ).split()
 
-#: For the name of a ufunc of ``scipy.special``, a function of inside values that computes as it does, in
-#: the dtype that it would use.
+#: For the name of a ufunc of ``scipy.special``, a function of inside values that computes as it
+#: does, in the dtype that it would use.
 SCIPY_UFUNCS: dict[str, Callable[..., Any]] = {
     name: _as_scipy(name, globals()[name]) for name in _OWN_NAMES
 } | {

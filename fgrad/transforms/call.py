@@ -11,8 +11,9 @@ from fgrad.compiler import compiled
 from fgrad.compiler.runtime import alias
 from fgrad.config import config
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
-from fgrad.tracing import Primitive
-from fgrad.transforms.jvp import jvp_jaxpr
+from fgrad.ir.passes import dce
+from fgrad.tracing import Primitive, highest_level
+from fgrad.transforms.jvp import jvp_jaxpr, linear_form
 from fgrad.transforms.vjp import reverse_jaxpr, scatter_found
 from fgrad.transforms.vmap import batch_jaxpr
 
@@ -52,11 +53,27 @@ class Call(Primitive):
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         nonzero = tuple(t is not None for t in tangents)
-        derived, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
-        flat = self.with_jaxpr(derived)(*primals, *[t for t in tangents if t is not None])
+        directions = [t for t in tangents if t is not None]
         count = len(self.jaxpr.outvars)
-        directions = iter(flat[count:])
-        return flat[:count], [next(directions) if nz else None for nz in out_nonzero]
+        if highest_level(directions) > highest_level(primals):
+            # Tangents of unknown value must not make the results unknown.
+            answers, found, out_nonzero = self.push_apart(primals, directions, nonzero)
+        else:
+            derived, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
+            flat = self.with_jaxpr(derived)(*primals, *directions)
+            answers, found = flat[:count], flat[count:]
+        pushed = iter(found)
+        return answers, [next(pushed) if nz else None for nz in out_nonzero]
+
+    def push_apart(
+        self, primals: Sequence[Any], directions: Sequence[Any], nonzero: tuple[bool, ...]
+    ) -> tuple[Any, Any, tuple[bool, ...]]:
+        """The answers from primals alone, and their tangents by a second, linear call."""
+        form = linear_form(self.jaxpr, nonzero)
+        results = self.with_jaxpr(form.forward)(*primals)
+        count = len(self.jaxpr.outvars)
+        found = self.with_jaxpr(form.linear)(*results[count:], *directions)
+        return results[:count], found, form.nonzero
 
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
         reverse = reverse_jaxpr(self.jaxpr, tuple(needs))
@@ -104,6 +121,15 @@ class Checkpointed(Call):
 
     def with_jaxpr(self, jaxpr: Jaxpr) -> Call:
         return Checkpointed(jaxpr)
+
+    def push_apart(
+        self, primals: Sequence[Any], directions: Sequence[Any], nonzero: tuple[bool, ...]
+    ) -> tuple[Any, Any, tuple[bool, ...]]:
+        derived, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
+        count = len(self.jaxpr.outvars)
+        keep = [False] * count + [True] * (len(derived.outvars) - count)
+        found = self.with_jaxpr(dce(derived, keep))(*primals, *directions)
+        return self(*primals), found, out_nonzero
 
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
         reverse = reverse_jaxpr(self.jaxpr, tuple(needs))

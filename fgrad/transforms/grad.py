@@ -11,6 +11,7 @@ from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import is_inexact, python_type
 from fgrad.errors import DifferentiationTypeError, NonScalarOutputError
 from fgrad.source_info import boundary, function_name, function_text
+from fgrad.tracing import Tracer
 from fgrad.transforms._arguments import (
     check_callable,
     chosen_leaf_names,
@@ -192,15 +193,18 @@ def _integer_input(
 
 
 def _scalar_output(f: Callable[..., Any], transform: str, result: Any, holomorphic: bool) -> Any:
-    leaves, _ = _tree.flatten(result)
+    leaves = [result] if isinstance(result, Tracer) else _tree.leaves(result)
+    if len(leaves) == 1 and leaves[0] is result:
+        (out,) = output_values(leaves, transform, f, result)
+        aval = aval_of(out)
+        if not aval.shape and aval.dtype.kind == ("c" if holomorphic else "f"):
+            return out
     where = f"{transform} of {function_text(f)}"
     if len(leaves) != 1 or leaves[0] is not result:
         raise NonScalarOutputError(
             f"{where}: the function must return one scalar, but returned a {type(result).__name__}; return the loss "
             "alone, or (loss, auxiliary data) with has_aux=True"
         )
-    (out,) = output_values(leaves, transform, f, result)
-    aval = aval_of(out)
     if aval.shape:
         raise NonScalarOutputError(
             f"{where}: the function must return a scalar, but its result has shape {aval.shape}; reduce it with "
@@ -217,8 +221,6 @@ def _scalar_output(f: Callable[..., Any], transform: str, result: Any, holomorph
             f"for a "
             "complex-differentiable function"
         )
-    if not is_inexact(aval.dtype):
-        raise DifferentiationTypeError(
-            f"{where}: the result has dtype {aval.dtype.name}, which has no derivatives; return a float"
-        )
-    return out
+    raise DifferentiationTypeError(
+        f"{where}: the result has dtype {aval.dtype.name}, which has no derivatives; return a float"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,19 @@ from fgrad.avals import Aval, aval_of
 from fgrad.config import config
 from fgrad.dtypes import float0, is_inexact
 from fgrad.errors import JaxprTypeError, TangentError
+from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.primitives.families import zeros_of
 from fgrad.source_info import boundary, function_name, function_text
-from fgrad.tracing import Primitive, Trace, Tracer, record
+from fgrad.tracing import (
+    Primitive,
+    Recording,
+    Trace,
+    Tracer,
+    hoist_constants,
+    open_body,
+    record,
+)
 from fgrad.transforms._arguments import (
     argument_leaf_names,
     check_callable,
@@ -193,3 +202,41 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Jaxpr, tuple[boo
     derived = record(run, avals, jaxpr.name, "jvp")
     jaxpr.derived[key] = derived, out_nonzero
     return derived, out_nonzero
+
+
+class LinearForm(NamedTuple):
+    """The jvp of a jaxpr in two programs: one of primals alone, one linear in the tangents."""
+
+    forward: Jaxpr
+    """From primals to results, followed by residuals."""
+    linear: Jaxpr
+    """From residuals and nonzero tangents to the nonzero tangents of the results."""
+    nonzero: tuple[bool, ...]
+
+
+def linear_form(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> LinearForm:
+    """Split the jvp of a jaxpr where tangents are unknown although primals are known.
+
+    Primals are recorded into one body and tangents into a second one, above it; what the second
+    captures of the first are the residuals.
+    """
+    key = ("linear", nonzero)
+    known = jaxpr.derived.get(key)
+    if known is not None:
+        return known  # type: ignore[no-any-return]
+    name = jaxpr.name
+    with Recording(name, "linearize") as body, Recording(name, "linearize") as tape:
+        with open_body(body):
+            primals = [body.new_input(aval) for aval in jaxpr.in_avals]
+            with JVPTrace(name) as trace:
+                inputs = [
+                    trace.pair(p, tape.new_input(p.aval)) if nz else p
+                    for p, nz in zip(primals, nonzero, strict=True)
+                ]
+                pairs = [trace.split(x) for x in eval_jaxpr(jaxpr, *inputs)]
+        linear, residuals = hoist_constants(tape.jaxpr([t for _, t in pairs if t is not None]))
+        forward = body.jaxpr([*[p for p, _ in pairs], *residuals])
+    out_nonzero = tuple(t is not None for _, t in pairs)
+    form = LinearForm(checked(forward), checked(linear), out_nonzero)
+    jaxpr.derived[key] = form
+    return form

@@ -46,8 +46,8 @@ class Sample:
 class Draw:
     """Where the makers of samples get their choices from.
 
-    ``size`` is a wish for shapes: "any", "scalar", "one", "empty"; ``dtype`` one for the dtype of the
-    main operands.
+    ``size`` is a wish for shapes: "any", "scalar", "one", "empty"; ``dtype`` one for the dtype of
+    the main operands.
     """
 
     def __init__(

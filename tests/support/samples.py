@@ -21,10 +21,11 @@ from support.draws import (
     uniform,
 )
 
-from fgrad.errors import DTypeError
 from fgrad.avals import Aval
+from fgrad.errors import DTypeError
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import SINGLETONS, Convert
+from fgrad.primitives.special import SpecialFunction
 
 Maker = Callable[[Draw], Sample]
 MAKERS: dict[str, Maker] = {}
@@ -122,7 +123,8 @@ DOMAINS: dict[str, tuple[Domain, ...]] = {
     "k1e": (positive,),
     "kve": (normal, positive),
 }
-#: Operands that the function is no smooth function of, or has no known slope towards: small integers.
+#: Operands that the function is no smooth function of, or has no known slope towards: small
+#: integers.
 ORDERS: dict[str, tuple[int, ...]] = {
     "polygamma": (0,),
     "expn": (0,),
@@ -153,7 +155,13 @@ SLACK = {
     "power": 10.0,
 }
 #: How many derivatives are known, of real and of complex numbers.
-REAL_ORDER = {"gammainc": 1, "gammaincc": 1, "gammaincinv": 1, "gammainccinv": 1}
+REAL_ORDER = {
+    "gammainc": 1,
+    "gammaincc": 1,
+    "gammaincinv": 1,
+    "gammainccinv": 1,
+    "HouseholderQr": 0,
+}
 COMPLEX_ORDER = {"digamma": 0, "gamma": 1, "loggamma": 1, "rgamma": 1}
 #: Operands that must not be close to each other, as the function bends where they are equal.
 COMPARING = ("maximum", "minimum", "fmax", "fmin", "clamp")
@@ -171,9 +179,10 @@ def accepts(primitive: Any, dtypes: tuple[str, ...]) -> bool:
 
 def usual_dtypes(primitive: Any) -> list[str]:
     """Dtypes that random examples use, float64 first; integers where no float is taken."""
-    if primitive.name == "complex":
+    if primitive.name in ("complex", "ldexp"):
         return ["float64", "float32"]
-    for names in ((*INEXACT, "float16"), ("int64", "bool", "uint8", "int32")):
+    floats = INEXACT if isinstance(primitive, SpecialFunction) else (*INEXACT, "float16")
+    for names in (floats, ("int64", "bool", "uint8", "int32")):
         found = [name for name in names if accepts(primitive, (name,) * primitive.arity)]
         if found:
             return found
@@ -221,7 +230,8 @@ def ufunc_maker(name: str) -> Maker:
     return make
 
 
-#: Of integers: shifts and exponents are not negative, differences of a small unsigned type do not wrap.
+#: Of integers: shifts and exponents are not negative, differences of a small unsigned type do not
+#: wrap.
 POSITIVE_INTEGERS = ("power", "left_shift", "right_shift", "ldexp", "gcd", "lcm")
 
 
@@ -242,7 +252,7 @@ def enter_ufuncs() -> None:
             MAKERS[name] = ufunc_maker(name)
 
 
-# ---- elementwise, with parameters ------------------------------------------------------------------
+# ---- elementwise, with parameters ----------------------------------------------------------------
 
 
 @sample("Convert")

@@ -10,11 +10,19 @@ from support.samples import away, positive, sample
 
 from fgrad.avals import Aval
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Var
-from fgrad.primitives import contraction, convolution, cumulative, families, indexing, norms
-from fgrad.primitives import reduction, scatter
+from fgrad.primitives import (
+    contraction,
+    convolution,
+    cumulative,
+    families,
+    indexing,
+    norms,
+    reduction,
+    scatter,
+    sorting,
+)
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import shape as s
-from fgrad.primitives import sorting
 from fgrad.transforms.call import Call, Checkpointed
 
 Shape = tuple[int, ...]
@@ -32,7 +40,7 @@ def axis_of(d: Draw, shape: Shape) -> int:
     return int(d.integer(0, len(shape) - 1))
 
 
-# ---- shapes ----------------------------------------------------------------------------------------
+# ---- shapes --------------------------------------------------------------------------------------
 
 
 @sample("Reshape")
@@ -136,7 +144,7 @@ def _eye(d: Draw) -> Sample:
     return Sample(s.Eye(rows, columns, d.integer(-2, 2), d.dtype()), lambda rng: ())
 
 
-# ---- contraction -------------------------------------------------------------------------------------
+# ---- contraction ---------------------------------------------------------------------------------
 
 
 @sample("DotGeneral")
@@ -177,7 +185,7 @@ def _convolve(d: Draw) -> Sample:
     )
 
 
-# ---- reductions --------------------------------------------------------------------------------------
+# ---- reductions ----------------------------------------------------------------------------------
 
 
 @sample("Sum")
@@ -267,7 +275,7 @@ def _norm(d: Draw) -> Sample:
     )
 
 
-# ---- running reductions --------------------------------------------------------------------------------
+# ---- running reductions --------------------------------------------------------------------------
 
 
 def _running(d: Draw, kind: Any, domain: Any, dtypes: Any = INEXACT, **options: Any) -> Sample:
@@ -319,7 +327,7 @@ def _linear_recurrence(d: Draw) -> Sample:
     )
 
 
-# ---- indexing ----------------------------------------------------------------------------------------
+# ---- indexing ------------------------------------------------------------------------------------
 
 
 class _Places:
@@ -449,7 +457,7 @@ def _stable_order(d: Draw) -> Sample:
     return Sample(scatter.StableOrder(), lambda rng: (rng.integers(0, 3, size=shape),))
 
 
-# ---- sorting -----------------------------------------------------------------------------------------
+# ---- sorting -------------------------------------------------------------------------------------
 
 
 @sample("Sort")
@@ -512,7 +520,7 @@ def _unique(d: Draw) -> Sample:
     return plain(d, sorting.Unique(d.integer(0, 5)), shape, dtype)
 
 
-# ---- whole programs ------------------------------------------------------------------------------------
+# ---- whole programs ------------------------------------------------------------------------------
 
 
 def _program(shape: Shape, dtype: Any) -> Jaxpr:

@@ -182,6 +182,17 @@ def _qr(d: Draw) -> Sample:
     return _rectangular(d, factorizations.Qr(complete), smooth=not complete)
 
 
+@sample("TriangularFactor")
+def _triangular_factor(d: Draw) -> Sample:
+    return _rectangular(d, factorizations.TriangularFactor())
+
+
+@sample("HouseholderQr")
+def _householder_qr(d: Draw) -> Sample:
+    # It says by name that it has no derivative.
+    return _rectangular(d, factorizations.HouseholderQr(), order=0)
+
+
 @sample("Svd")
 def _svd(d: Draw) -> Sample:
     # The phases of complex vectors, and vectors of the null space, are LAPACK's choice.
