@@ -32,8 +32,8 @@ from fgrad.tracing import (
 
 _BUILD = (
     "use fgrad.numpy.array or fgrad.numpy.stack to make an array of traced values, x.at[i].set(v) in the place of "
-    "x[i] = v, "
-    "and functions of fgrad.numpy in the place of those that take plain arrays"
+    "x[i] = v, fgrad.numpy.asarray(a)[i] to index a NumPy array a, and functions of fgrad.numpy in the place of those "
+    "that take plain arrays"
 )
 
 
@@ -158,7 +158,7 @@ def item(tracer: Tracer, *index: Any) -> Any:
     if index:
         place = index[0] if len(index) == 1 else index
         flat = isinstance(place, (int, np.integer))
-        return (tracer.reshape(-1) if flat else tracer)[place].item()  # type: ignore[attr-defined]
+        return (tracer.reshape(-1) if flat else tracer)[place].item()  # type: ignore[attr-defined, index]
     _one_element(tracer, "x.item()")
     return np.asarray(converted(tracer, "x.item()")).item()
 

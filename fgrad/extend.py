@@ -275,7 +275,8 @@ class _Extension(Primitive):
                     f"primitive {cls.__name__} is declared without {', '.join(missing)}; write a "
                     "method for each"
                 )
-        super().__init_subclass__(abstract=abstract, **keywords)
+        # The family comes next among the bases.
+        super().__init_subclass__(abstract=abstract, **keywords)  # type: ignore[call-arg]
 
     def bind(self, *args: Any) -> Any:
         """Apply the primitive to arrays, numbers or traced values.

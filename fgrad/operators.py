@@ -139,13 +139,13 @@ def _round(self: Any, ndigits: int | None = None) -> Any:
 
 def _length(self: Any) -> int:
     if not self.shape:
-        raise ShapeError(f"len() of a 0-d array, which has no axes ({here()})")
+        raise ArgumentError(f"len() of a 0-d array, which has no axes ({here()})")
     return int(self.shape[0])
 
 
 def _iterate(self: Any) -> Iterator[Any]:
     if not self.shape:
-        raise ShapeError(f"iteration over a 0-d array, which has no axes ({here()})")
+        raise ArgumentError(f"iteration over a 0-d array, which has no axes ({here()})")
     return (self[i] for i in range(self.shape[0]))
 
 

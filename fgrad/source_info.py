@@ -8,6 +8,7 @@ import linecache
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any, TypeVar
@@ -91,6 +92,14 @@ def generated_line(filename: str, line: int) -> str:
     return source_text(None)
 
 
+def warn(message: str) -> None:
+    """Warn about the user's line."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
+
+
 def function_name(f: Any) -> str:
     """A user's function as messages name it."""
     while hasattr(f, "func") and not hasattr(f, "__name__"):
@@ -109,7 +118,7 @@ def function_text(f: Any) -> str:
             break
         f = below
     code = getattr(f, "__code__", None)
-    if code is None:
+    if code is None or is_internal(code.co_filename):
         return name
     return f"{name} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})"
 
@@ -151,6 +160,25 @@ def _without_internal_frames(traceback: TracebackType | None) -> TracebackType |
     for entry in reversed(kept):
         chain = TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return chain
+
+
+def captured_name(f: Any, captured: Any) -> str:
+    """The name by which a function reads a value from outside of it, or an empty string."""
+    f = inspect.unwrap(f)
+    code = getattr(f, "__code__", None)
+    if code is None:
+        return ""
+    for name, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
+        if _contents(cell) is captured:
+            return str(name)
+    return next((n for n in code.co_names if f.__globals__.get(n) is captured), "")
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def filter_traceback(error: BaseException) -> None:

@@ -32,6 +32,8 @@ _LISTED = 5
 _levels = itertools.count(1)
 _open_body: ContextVar[Recording | None] = ContextVar("fgrad_open_body", default=None)
 _silent: ContextVar[bool] = ContextVar("fgrad_silent", default=False)
+#: The user's line of the recorded equation that runs, where equations run one by one.
+_replayed: ContextVar[Any] = ContextVar("fgrad_replayed", default=None)
 
 
 # Operations whose names in jaxprs are not those of functions of fgrad.numpy.
@@ -143,6 +145,10 @@ class Tracer:
     _trace: Trace
     aval: Aval
 
+    def __init_subclass__(cls) -> None:
+        # Python's own messages name the class, as in "unsupported operand type(s)".
+        cls.__name__ = cls.__qualname__ = "TracedArray"
+
     def __hash__(self) -> int:
         raise errors.ConcretizationTypeError(
             f"a {in_words(self.aval)}, in {self._trace.title}, cannot be hashed, so that it cannot be a key of a dict "
@@ -247,10 +253,10 @@ def in_words(aval: Aval) -> str:
 def leaked(tracer: Tracer, use: str) -> errors.LeakedTracerError:
     trace = tracer._trace
     source = getattr(tracer, "source", None)
-    made = f", made at {source_text(source)}," if source else ""
+    made = f", made at {source_text(source)}" if source else ""
     argument = trace.origin(tracer)
     if argument:
-        made += f" from argument {argument}"
+        made += f", from argument {argument}"
     if trace.alive:
         why = "belongs to another thread than the one that uses it; give each thread arrays of its own"
     else:
@@ -259,7 +265,7 @@ def leaked(tracer: Tracer, use: str) -> errors.LeakedTracerError:
             "return it from the function instead"
         )
     return errors.LeakedTracerError(
-        f"a {in_words(tracer.aval)}{made} in {trace.title} {why} ({use})"
+        f"a {in_words(tracer.aval)}{made}, in {trace.title}, {why} ({use})"
     )
 
 
@@ -293,6 +299,26 @@ def bind(primitive: Primitive, args: Sequence[Any]) -> Any:
     return trace.process(primitive, args)
 
 
+def replay(jaxpr: Jaxpr, *values: Any) -> list[Any]:
+    """Run a jaxpr equation by equation, so that the checks of results name the user's lines."""
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+    env.update(zip(jaxpr.invars, values, strict=True))
+
+    def read(atom: Atom) -> Any:
+        return atom.value if type(atom) is Literal else env[atom]
+
+    for eqn in jaxpr.eqns:
+        token = _replayed.set(eqn.source)
+        try:
+            answer = eqn.primitive(*map(read, eqn.inputs))
+        finally:
+            _replayed.reset(token)
+        env.update(
+            zip(eqn.outputs, answer if eqn.primitive.multiple_results else [answer], strict=True)
+        )
+    return [read(atom) for atom in jaxpr.outvars]
+
+
 def check_eager(primitive: Primitive, args: Sequence[Any], answer: Any) -> None:
     """The checks that the configuration asks for after every application to known values."""
     if config.check_jaxprs:
@@ -300,7 +326,9 @@ def check_eager(primitive: Primitive, args: Sequence[Any], answer: Any) -> None:
     if config.debug_nans:
         for value in answer if primitive.multiple_results else (answer,):
             if aval_of(value).dtype.kind in "fc" and np.isnan(value).any():
-                raise errors.NanError(f"{primitive.called} made a NaN at {here()}")
+                replayed = _replayed.get()
+                place = here() if replayed is None else source_text(replayed)
+                raise errors.NanError(f"{primitive.called} made a NaN at {place}")
 
 
 # ---- recording into jaxprs -------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -128,7 +128,7 @@ def test_fused_product_batched(transpose_a: bool, transpose_b: bool, in_axes: An
 
 
 @pytest.fixture
-def dots(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, Any]]]:
+def dots(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
     """The matrices that `np.dot` is called with."""
     calls: list[tuple[Any, Any]] = []
     dot = np.dot
@@ -139,7 +139,7 @@ def dots(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, Any]]]:
         return dot(a, b, *args)
 
     monkeypatch.setattr(np, "dot", recording)
-    yield calls
+    return calls
 
 
 @pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
@@ -293,7 +293,7 @@ def test_linear_primitive() -> None:
     np.testing.assert_array_equal(fgrad.vmap(Roll(1).bind)(many), np.roll(many, 1, axis=1))
     jacobian = fgrad.vmap(fgrad.jacrev(f))(many)
     np.testing.assert_allclose(jacobian[1], fgrad.jacfwd(f)(many[1]))
-    with pytest.raises(ArgumentError, match="no examples.*roll.*batch"):
+    with pytest.raises(ArgumentError, match=r"no examples.*roll.*batch"):
         fgrad.vmap(Roll(1).bind)(np.zeros((0, 3)))
 
 

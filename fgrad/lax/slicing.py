@@ -72,9 +72,9 @@ def slice(
                 f"slice: start_indices {starts} and limit_indices {limits} do not lie in order "
                 f"within shape {shape}"
             )
-    return wrap(
+    return wrap(  # type: ignore[no-any-return]
         static_index(x, [builtins.slice(*item) for item in zip(starts, limits, steps, strict=True)])
-    )  # type: ignore[no-any-return]
+    )
 
 
 def slice_in_dim(
@@ -111,12 +111,11 @@ def slice_in_dim(
     step = static_int(stride, "slice_in_dim: stride")
     if step < 1:
         raise ArgumentError(f"slice_in_dim: stride is {step}; give a positive one")
-    bounds = [
+    first, last = (
         None if i is None else static_int(i, "slice_in_dim") for i in (start_index, limit_index)
-    ]
-    return wrap(
-        static_index(x, (*(builtins.slice(None),) * position, builtins.slice(*bounds, step)))
-    )  # type: ignore[no-any-return]
+    )
+    index = (*(builtins.slice(None),) * position, builtins.slice(first, last, step))
+    return wrap(static_index(x, index))  # type: ignore[no-any-return]
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
@@ -304,7 +303,7 @@ def dynamic_slice_in_dim(
     position = normal_axis(axis, len(shape), "dynamic_slice_in_dim")
     sizes, indices = list(shape), [0] * len(shape)
     sizes[position] = static_int(slice_size, "dynamic_slice_in_dim: slice_size")
-    indices[position] = start_index  # type: ignore[call-overload]
+    indices[position] = start_index
     starts = _starts(indices, shape, sizes, "dynamic_slice_in_dim", allow_negative_indices)
     return wrap(_block(x, starts, sizes))  # type: ignore[no-any-return]
 

@@ -293,9 +293,9 @@ def standardize(
         spread = averaged(p.real(p.mul(deviations, p.conj(deviations))))
     else:
         spread = operand(variance, "standardize", "variance")
-    return wrap(
+    return wrap(  # type: ignore[no-any-return]
         p.div(deviations, p.sqrt(p.add(spread, operand(epsilon, "standardize", "epsilon"))))
-    )  # type: ignore[no-any-return]
+    )
 
 
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: int = -1) -> Array:

@@ -15,7 +15,7 @@ from fgrad.numpy._support import dtype_of, normal_axes, normal_axis, operand, sh
 from fgrad.numpy.ufuncs import chosen
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import Sum, broadcast_to, reshape
-from fgrad.primitives.reduction import keep_axes, kept_shape
+from fgrad.primitives.reduction import Argmax, Max, keep_axes, kept_shape, refuse_empty
 
 Axis = int | Sequence[int] | None
 
@@ -72,6 +72,9 @@ def extremum(
             raise ArgumentError(
                 f"{name}: where= may leave out all elements; give initial= too, the result then"
             )
+        shape = shape_of(x)
+        if 0 in shape:
+            refuse_empty(name, shape, normal_axes(axis, len(shape), name), Max.fix)
         return over_axes(primitive, x, axis, keepdims, name)
     aval = aval_of(x)
     start = p.convert(operand(initial, name, "initial"), aval.dtype, aval.weak)
@@ -89,6 +92,9 @@ def place(
 ) -> Any:
     """`argmax` or `argmin` of an inside value."""
     shape = shape_of(x)
+    if 0 in shape:
+        axes = normal_axes(axis, len(shape), name)
+        refuse_empty(name, shape, axes, Argmax.fix)
     if axis is None or not shape:
         if axis is not None and axis not in (0, -1):
             normal_axis(axis, 0, name)

@@ -17,12 +17,13 @@ from fgrad.errors import (
     InPlaceError,
     ShapeError,
     TracerIntegerConversionError,
+    UnsupportedArrayError,
 )
 from fgrad.primitives.elementwise import convert
 from fgrad.primitives.families import broadcast_to, reshape
 from fgrad.primitives.shape import Concatenate
 from fgrad.source_info import here
-from fgrad.tracing import Tracer, concrete, describe_unknown
+from fgrad.tracing import Tracer, concrete, describe_unknown, make_known
 
 #: Anything that `fgrad.numpy` takes as an array: arrays, numbers, tracers, and nested lists of them.
 ArrayLike: TypeAlias = Any
@@ -35,7 +36,10 @@ def operand(x: Any, name: str, argument: str = "an argument") -> Any:
     """An argument of the function `name` as an inside value; lists are taken as NumPy takes them."""
     kind = type(x)
     if kind is Array or kind is np.ndarray or kind is float:
-        return value(x)
+        try:
+            return value(x)
+        except UnsupportedArrayError:
+            return value(x, f"{name}: {argument}")
     if kind is list or kind is tuple:
         return from_nested(x, f"{name}: {argument}")
     return value(x, f"{name}: {argument}")
@@ -88,7 +92,10 @@ def normal_axis(axis: Any, ndim: int, name: str) -> int:
     """A non-negative axis."""
     position = static_int(axis, f"{name}: axis")
     if not -ndim <= position < ndim:
-        raise AxisError(f"{name}: axis {position} is out of range for an array with {ndim} axes")
+        has = f"{ndim} axes; give one from {-ndim} to {ndim - 1}" if ndim > 1 else "one axis; give 0 or -1"
+        raise AxisError(
+            f"{name}: axis {position} is out of range for an array with {has if ndim else 'no axes'}"
+        )
     return position % ndim
 
 
@@ -110,9 +117,8 @@ def static_int(x: Any, what: str) -> int:
         return x
     if isinstance(x, Tracer) and concrete(x) is None:
         raise TracerIntegerConversionError(
-            f"{what} must be known while tracing, but is {describe_unknown(x)}; pass it through static_argnums, or "
-            f"compute "
-            f"it with NumPy outside ({here()})"
+            f"{what} must be known while tracing, but is {describe_unknown(x)}; {make_known(x)}, or compute it "
+            f"with NumPy outside ({here()})"
         )
     try:
         return operator.index(x)

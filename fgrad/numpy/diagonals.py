@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fgrad import dtypes
 from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
@@ -21,8 +19,9 @@ from fgrad.numpy._support import (
     static_shape,
 )
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Sum, creation_is_staged, reshape
-from fgrad.primitives.shape import Embed, iota, static_index, transpose
+from fgrad.primitives.families import Sum, reshape
+from fgrad.primitives.shape import Embed, static_index, transpose
+from fgrad.primitives.triangles import Tri
 
 
 def _extent(rows: int, columns: int, offset: int) -> tuple[int, int]:
@@ -197,16 +196,6 @@ def trace(
     return wrap(total if wanted is None else p.convert(total, wanted))  # type: ignore[no-any-return]
 
 
-def below(rows: int, columns: int, k: int) -> Any:
-    """Where a matrix lies on or below its k-th diagonal."""
-    if not creation_is_staged((rows, columns)):
-        mask = np.tri(rows, columns, k, dtype=bool)
-        mask.setflags(write=False)
-        return mask
-    row, column = reshape(iota(rows), (rows, 1)), reshape(iota(columns), (1, columns))
-    return p.greater_equal(p.add(row, k), column)
-
-
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Array:
     """A matrix of ones on and below a diagonal, and zeros above.
 
@@ -233,7 +222,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Ar
     rows = static_shape(N, "tri")[0]
     columns = rows if M is None else static_shape(M, "tri")[0]
     wanted = given_dtype(dtype, "tri") or dtypes.canonical(dtypes.FLOAT64)
-    return wrap(p.convert(below(rows, columns, static_int(k, "tri: k")), wanted))  # type: ignore[no-any-return]
+    return wrap(p.convert(Tri(rows, columns, static_int(k, "tri: k"))(), wanted))  # type: ignore[no-any-return]
 
 
 def _triangle(m: Any, k: Any, lower: bool, name: str) -> Any:
@@ -241,7 +230,8 @@ def _triangle(m: Any, k: Any, lower: bool, name: str) -> Any:
     shape = aval_of(x).shape
     if not shape:
         raise ShapeError(f"{name}: a number has no triangle; give an array with two axes")
-    mask = below(shape[-2] if len(shape) > 1 else shape[0], shape[-1], offset if lower else offset - 1)
+    rows = shape[-2] if len(shape) > 1 else shape[0]
+    mask = Tri(rows, shape[-1], offset if lower else offset - 1)()
     zero = dtypes.python_type(aval_of(x).dtype)(0)
     return wrap(p.select(mask, x, zero) if lower else p.select(mask, zero, x))
 

@@ -15,14 +15,21 @@ from fgrad.numpy._support import (
     ArrayLike,
     DTypeLike,
     given_dtype,
-    normal_axis,
     operand,
     static_shape,
 )
 from fgrad.numpy.creation import imported
+from fgrad.numpy.joining import joined
 from fgrad.numpy.ranges import arange, linspace
 from fgrad.primitives.elementwise import convert
-from fgrad.primitives.families import broadcast_to, common_dtype, reshape
+from fgrad.primitives.families import (
+    add,
+    broadcast_to,
+    common_dtype,
+    creation_is_staged,
+    reshape,
+    zeros_of,
+)
 from fgrad.primitives.shape import Concatenate, iota, transpose
 
 
@@ -70,10 +77,14 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = None, sparse: bool = F
     """
     shape = static_shape(tuple(dimensions), "indices")
     wanted = given_dtype(dtype, "indices") or dtypes.canonical(dtypes.INT64)
-    grids = [counted(shape, axis, wanted, bool(sparse)) for axis in range(len(shape))]
+    staged = creation_is_staged(shape)
+    lines = [counted(shape, axis, wanted, staged or bool(sparse)) for axis in range(len(shape))]
     if sparse:
-        return tuple(wrap(grid) for grid in grids)
-    return wrap(snapshot(_stacked(grids, shape, wanted)))
+        return tuple(wrap(line) for line in lines)
+    if staged:
+        # Added to a creation that a compiled function makes, they are made by it too.
+        lines = [add(zeros_of(Aval(shape, wanted)), line) for line in lines]
+    return wrap(snapshot(_stacked(lines, shape, wanted)))
 
 
 def fromfunction(
@@ -223,9 +234,7 @@ class _Joiner:
         if not parts:
             raise ArgumentError(f"{self._name}: there is nothing to join")
         dtype = common_dtype([aval for _, aval in parts])
-        arrays = [convert(x, dtype) for x, _ in parts]
-        rank = len(aval_of(arrays[0]).shape)
-        return wrap(Concatenate(normal_axis(axis, rank, self._name))(*arrays))  # type: ignore[no-any-return]
+        return wrap(joined([x for x, _ in parts], axis, dtype, self._name))  # type: ignore[no-any-return]
 
     def _directive(self, text: str) -> tuple[int, int, int]:
         axis, ndmin, place = self._defaults

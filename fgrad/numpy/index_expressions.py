@@ -289,10 +289,9 @@ def _item(item: Any) -> Any:
             item = np.asarray(item)
     if isinstance(item, (Tracer, ndarray, np.generic)):
         return _array_item(item)
-    advice = " as a static argument" if isinstance(item, str) else ""
     raise IndexTypeError(
         f"{item!r} of type {kind.__name__} cannot be an index; use integers, slices, None, ..., "
-        f"integer arrays or boolean masks{advice} ({here()})"
+        f"integer arrays or boolean masks ({here()})"
     )
 
 

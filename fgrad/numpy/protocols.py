@@ -70,8 +70,9 @@ def register(names: Iterable[str], ours: ModuleType, theirs: ModuleType) -> None
         function, counterpart = getattr(ours, name), getattr(theirs, name, None)
         if not callable(counterpart) or isinstance(counterpart, type) or counterpart is function:
             continue
-        if callable(function):
-            _FUNCTIONS.setdefault(counterpart, function)
+        # Of several names for one function, the one that it has itself counts.
+        if callable(function) and (counterpart not in _FUNCTIONS or counterpart.__name__ == name):
+            _FUNCTIONS[counterpart] = function
 
 
 def register_late(module: str, functions: Mapping[str, Callable[..., Any]]) -> None:

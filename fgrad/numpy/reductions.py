@@ -330,7 +330,8 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     x = operand(a, "ptp", "a")
     if dtype_of(x) == dtypes.BOOL:
         raise DTypeError("ptp: booleans cannot be subtracted; convert them first with .astype(int)")
-    high, low = [over_axes(primitive, x, axis, keepdims, "ptp") for primitive in (Max, Min)]
+    high = extremum(Max, p.maximum, "ptp", x, axis, keepdims, None, None)
+    low = extremum(Min, p.minimum, "ptp", x, axis, keepdims, None, None)
     return wrap(p.sub(high, low))  # type: ignore[no-any-return]
 
 

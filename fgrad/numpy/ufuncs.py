@@ -48,8 +48,8 @@ def _describe(
     Examples
     --------
     >>> import fgrad.numpy as fnp
-    >>> bool(fnp.all(fnp.isfinite(fnp.asarray(fnp.{name}({sample}), dtype=complex))))
-    True
+    >>> fnp.{name}({sample}).shape
+    ()
     """
 
 

@@ -101,7 +101,7 @@ class Elementwise(_Declared, abstract=True):
         raise MissingRuleError(f"{self.name} has no typing rule")
 
     def abstract_eval(self, *avals: Aval) -> Aval:
-        shape = broadcast_shapes(self.name, *[a.shape for a in avals])
+        shape = broadcast_shapes(self.called, *[a.shape for a in avals])
         weak = not shape and all([a.weak for a in avals])
         return Aval(shape, dtypes.canonical(self.result_dtype(avals)), weak)
 
@@ -263,7 +263,7 @@ class Ufunc(Elementwise, abstract=True):
         key = tuple([(a.dtype, a.weak) for a in avals])
         dtype = self._types.get(key)
         if dtype is None:
-            dtype = self._types[key] = ufunc_dtype(self.name, self.typed_like, avals)
+            dtype = self._types[key] = ufunc_dtype(self.called, self.typed_like, avals)
         return dtype
 
     def lower(self, emit: Any, *names: str) -> str:
@@ -294,7 +294,9 @@ def ufunc_dtype(name: str, ufunc: Any, avals: Sequence[Aval]) -> np.dtype[Any]:
         return ufunc.resolve_dtypes((*operands, *(None,) * ufunc.nout))[len(operands)]
     except TypeError:
         listed = " and ".join(a.dtype.name for a in avals)
-        raise DTypeError(f"{name} is not defined for {listed}") from None
+        raise DTypeError(
+            f"{name} is not defined for {listed}; convert with .astype to a dtype that it takes"
+        ) from None
 
 
 def _nep50_operand(aval: Aval) -> Any:
@@ -475,7 +477,7 @@ class AbsorbingProduct(Ufunc, abstract=True):
 
     def impl(self, *values: Any) -> Any:
         ct, slope = values
-        if type(ct) is float and type(slope) is float:
+        if type(ct) is float and type(slope) is float and not config.debug_nans:
             answer = ct * slope
             return 0.0 if answer != answer and ct == 0.0 else answer
         return super().impl(ct, slope)

@@ -90,7 +90,7 @@ def _series(a: NDArray, x: NDArray) -> NDArray:
             break
         # What has converged stays: a result does not depend on its neighbours.
         total = np.where(active, total + change, total)
-    return _prefactor(a, x) * total
+    return _prefactor(a, x) * total  # type: ignore[no-any-return]
 
 
 def _fraction(a: NDArray, x: NDArray) -> NDArray:
@@ -125,7 +125,7 @@ def _fraction(a: NDArray, x: NDArray) -> NDArray:
         if not active.any():
             break
         value, slope = np.where(active, now[1], value), np.where(active, next_slope, slope)
-    return -_prefactor(a, x) * (value * (np.log(x) - psi(a)) + slope)
+    return -_prefactor(a, x) * (value * (np.log(x) - psi(a)) + slope)  # type: ignore[no-any-return]
 
 
 def _difference(a: NDArray, x: NDArray) -> NDArray:
@@ -140,4 +140,4 @@ def _difference(a: NDArray, x: NDArray) -> NDArray:
         # Of the small one of P and Q: its relative accuracy is the whole accuracy of the slope.
         p, q = (function(ends[0], x) - function(ends[1], x) for function in (gammainc, gammaincc))
         total += weight * np.where(lower, p, -q)
-    return total / step
+    return total / step  # type: ignore[no-any-return]

@@ -132,7 +132,8 @@ def exclusive_product(x: Any, axes: Sequence[int]) -> Any:
 # ---- extrema -------------------------------------------------------------------------------------
 
 
-def _refuse_empty(name: str, shape: Shape, axes: Sequence[int], fix: str) -> None:
+def refuse_empty(name: str, shape: Shape, axes: Sequence[int], fix: str) -> None:
+    """Refuse to look for an extremum among no elements."""
     for axis in axes:
         if shape[axis] == 0:
             raise ShapeError(
@@ -151,7 +152,7 @@ class _Extremum(General, abstract=True):
         return not self.axes
 
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
-        _refuse_empty(self.name, x.shape, self.axes, self.fix)
+        refuse_empty(self.name, x.shape, self.axes, self.fix)
         kept = kept_shape(x.shape, self.axes)
         return Aval(kept, x.dtype, x.weak and not kept)
 
@@ -159,7 +160,7 @@ class _Extremum(General, abstract=True):
         if not self.axes:
             return x.view() if type(x) is np.ndarray else x
         if not x.size:
-            _refuse_empty(self.name, x.shape, self.axes, self.fix)
+            refuse_empty(self.name, x.shape, self.axes, self.fix)
         return self.function.reduce(x, axis=self.axes)
 
     def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -221,12 +222,12 @@ class _Place(NonDifferentiable, abstract=True):
         raise NotImplementedError
 
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
-        _refuse_empty(self.name, x.shape, (self.axis,), self.fix)
+        refuse_empty(self.name, x.shape, (self.axis,), self.fix)
         return Aval(kept_shape(x.shape, (self.axis,)), dtypes.canonical(dtypes.INT64))
 
     def impl(self, x: Any) -> Any:
         if not x.size:
-            _refuse_empty(self.name, x.shape, (self.axis,), self.fix)
+            refuse_empty(self.name, x.shape, (self.axis,), self.fix)
         return self.find(x).astype(dtypes.canonical(dtypes.INT64), copy=False)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:

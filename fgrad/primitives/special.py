@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from fgrad import dtypes
+from fgrad.array import value
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import DTypeError, NonDifferentiableError
 from fgrad.primitives import elementwise as p
@@ -91,8 +92,8 @@ class SpecialFunction(Ufunc, abstract=True):
     def apply(self, *values: Any) -> Any:
         """Compute on operands of any dtypes."""
         dtype = self.result_dtype([aval_of(v) for v in values])
-        wide = np.dtype(np.float32) if dtype == np.float16 else dtype
-        narrow = wide if wide.kind == "f" else _REAL[wide]
+        wide: np.dtype[Any] = dtypes.FLOAT32 if dtype == np.float16 else dtype
+        narrow: np.dtype[Any] = wide if wide.kind == "f" else _REAL[wide]
         cast = [
             _cast(v, narrow if kind == "f" else wide)
             for v, kind in zip(values, self.kinds, strict=True)
@@ -101,7 +102,7 @@ class SpecialFunction(Ufunc, abstract=True):
         return answer if answer.dtype == dtype else answer.astype(dtype)
 
 
-_REAL = {
+_REAL: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.complex64): np.dtype(np.float32),
     np.dtype(np.complex128): np.dtype(np.float64),
 }
@@ -133,14 +134,24 @@ def _gauss(x: Any, scale: float) -> Any:
     return mul(scale, exp(neg(square(x))))
 
 
-erf = SpecialFunction("erf", "z", [lambda z, x: _gauss(x, 2.0 / _SQRT_PI)])
-erfc = SpecialFunction("erfc", "z", [lambda z, x: _gauss(x, -2.0 / _SQRT_PI)])
-erfcx = SpecialFunction("erfcx", "z", [lambda z, x: sub(mul(mul(2.0, x), z), 2.0 / _SQRT_PI)])
-erfi = SpecialFunction("erfi", "z", [lambda z, x: mul(2.0 / _SQRT_PI, exp(square(x)))])
-erfinv = SpecialFunction("erfinv", "f", [lambda z, x: mul(_SQRT_PI / 2.0, exp(square(z)))])
-erfcinv = SpecialFunction("erfcinv", "f", [lambda z, x: mul(-_SQRT_PI / 2.0, exp(square(z)))])
-dawsn = SpecialFunction("dawsn", "z", [lambda z, x: sub(1.0, mul(mul(2.0, x), z))])
-wofz = SpecialFunction("wofz", "c", [lambda z, x: sub(2j / _SQRT_PI, mul(mul(2.0, x), z))])
+erf: SpecialFunction = SpecialFunction("erf", "z", [lambda z, x: _gauss(x, 2.0 / _SQRT_PI)])
+erfc: SpecialFunction = SpecialFunction("erfc", "z", [lambda z, x: _gauss(x, -2.0 / _SQRT_PI)])
+erfcx: SpecialFunction = SpecialFunction(
+    "erfcx", "z", [lambda z, x: sub(mul(mul(2.0, x), z), 2.0 / _SQRT_PI)]
+)
+erfi: SpecialFunction = SpecialFunction(
+    "erfi", "z", [lambda z, x: mul(2.0 / _SQRT_PI, exp(square(x)))]
+)
+erfinv: SpecialFunction = SpecialFunction(
+    "erfinv", "f", [lambda z, x: mul(_SQRT_PI / 2.0, exp(square(z)))]
+)
+erfcinv: SpecialFunction = SpecialFunction(
+    "erfcinv", "f", [lambda z, x: mul(-_SQRT_PI / 2.0, exp(square(z)))]
+)
+dawsn: SpecialFunction = SpecialFunction("dawsn", "z", [lambda z, x: sub(1.0, mul(mul(2.0, x), z))])
+wofz: SpecialFunction = SpecialFunction(
+    "wofz", "c", [lambda z, x: sub(2j / _SQRT_PI, mul(mul(2.0, x), z))]
+)
 
 
 def _log_ndtr_slope(z: Any, x: Any) -> Any:
@@ -148,10 +159,16 @@ def _log_ndtr_slope(z: Any, x: Any) -> Any:
     return div(math.sqrt(2.0 / math.pi), erfcx(mul(x, -math.sqrt(0.5))))
 
 
-ndtr = SpecialFunction("ndtr", "z", [lambda z, x: mul(1.0 / _SQRT_2PI, exp(mul(-0.5, square(x))))])
-log_ndtr = SpecialFunction("log_ndtr", "f", [_log_ndtr_slope])
-ndtri = SpecialFunction("ndtri", "f", [lambda z, x: mul(_SQRT_2PI, exp(mul(0.5, square(z))))])
-ndtri_exp = SpecialFunction("ndtri_exp", "f", [lambda z, x: div(1.0, _log_ndtr_slope(x, z))])
+ndtr: SpecialFunction = SpecialFunction(
+    "ndtr", "z", [lambda z, x: mul(1.0 / _SQRT_2PI, exp(mul(-0.5, square(x))))]
+)
+log_ndtr: SpecialFunction = SpecialFunction("log_ndtr", "f", [_log_ndtr_slope])
+ndtri: SpecialFunction = SpecialFunction(
+    "ndtri", "f", [lambda z, x: mul(_SQRT_2PI, exp(mul(0.5, square(z))))]
+)
+ndtri_exp: SpecialFunction = SpecialFunction(
+    "ndtri_exp", "f", [lambda z, x: div(1.0, _log_ndtr_slope(x, z))]
+)
 
 
 # ---- gamma and beta functions --------------------------------------------------------------------
@@ -178,19 +195,21 @@ def _polygamma(n: Any, x: Any) -> Any:
     return answer.astype(np.result_type(n, x))[()]
 
 
-gammaln = SpecialFunction("gammaln", "f", [lambda z, x: digamma(x)])
-loggamma = SpecialFunction("loggamma", "z", [lambda z, x: digamma(x)])
-gamma = SpecialFunction("gamma", "z", [lambda z, x: mul(z, digamma(x))])
-rgamma = SpecialFunction("rgamma", "z", [_rgamma_slope])
-gammasgn = SpecialFunction("gammasgn", "f", None)
-digamma = SpecialFunction("digamma", "z", [lambda z, x: polygamma(1.0, x)], scipy_name="psi")
-polygamma = SpecialFunction(
+gammaln: SpecialFunction = SpecialFunction("gammaln", "f", [lambda z, x: digamma(x)])
+loggamma: SpecialFunction = SpecialFunction("loggamma", "z", [lambda z, x: digamma(x)])
+gamma: SpecialFunction = SpecialFunction("gamma", "z", [lambda z, x: mul(z, digamma(x))])
+rgamma: SpecialFunction = SpecialFunction("rgamma", "z", [_rgamma_slope])
+gammasgn: SpecialFunction = SpecialFunction("gammasgn", "f", None)
+digamma: SpecialFunction = SpecialFunction(
+    "digamma", "z", [lambda z, x: polygamma(1.0, x)], scipy_name="psi"
+)
+polygamma: SpecialFunction = SpecialFunction(
     "polygamma",
     "ff",
     [_unknown("polygamma", "n"), lambda z, n, x: polygamma(add(n, 1.0), x)],
     _polygamma,
 )
-zeta = SpecialFunction(
+zeta: SpecialFunction = SpecialFunction(
     "zeta", "ff", [_unknown("zeta", "x"), lambda z, x, q: neg(mul(x, zeta(add(x, 1.0), q)))]
 )
 
@@ -199,13 +218,13 @@ def _excess(a: Any, b: Any) -> Any:
     return sub(digamma(a), digamma(add(a, b)))
 
 
-beta = SpecialFunction(
+beta: SpecialFunction = SpecialFunction(
     "beta", "ff", [lambda z, a, b: mul(z, _excess(a, b)), lambda z, a, b: mul(z, _excess(b, a))]
 )
-betaln = SpecialFunction(
+betaln: SpecialFunction = SpecialFunction(
     "betaln", "ff", [lambda z, a, b: _excess(a, b), lambda z, a, b: _excess(b, a)]
 )
-poch = SpecialFunction(
+poch: SpecialFunction = SpecialFunction(
     "poch",
     "ff",
     [
@@ -237,7 +256,7 @@ def _beta_density_by_x(z: Any, a: Any, b: Any, x: Any) -> Any:
 
 # The slopes of the densities are densities of neighbouring shapes: finite at the ends of the
 # interval.
-gamma_density = SpecialFunction(
+gamma_density: SpecialFunction = SpecialFunction(
     "gamma_density",
     "ff",
     [
@@ -246,7 +265,7 @@ gamma_density = SpecialFunction(
     ],
     _in_dtype(kernels.gamma_density),
 )
-beta_density = SpecialFunction(
+beta_density: SpecialFunction = SpecialFunction(
     "beta_density",
     "fff",
     [
@@ -256,16 +275,16 @@ beta_density = SpecialFunction(
     ],
     _in_dtype(kernels.beta_density),
 )
-gammainc = SpecialFunction(
+gammainc: SpecialFunction = SpecialFunction(
     "gammainc", "ff", [lambda z, a, x: gammainc_by_a(a, x), lambda z, a, x: gamma_density(a, x)]
 )
-gammaincc = SpecialFunction(
+gammaincc: SpecialFunction = SpecialFunction(
     "gammaincc",
     "ff",
     [lambda z, a, x: neg(gammainc_by_a(a, x)), lambda z, a, x: neg(gamma_density(a, x))],
 )
 #: The slope of `gammainc` towards a.
-gammainc_by_a = SpecialFunction(
+gammainc_by_a: SpecialFunction = SpecialFunction(
     "gammainc_by_a",
     "ff",
     [
@@ -274,7 +293,7 @@ gammainc_by_a = SpecialFunction(
     ],
     _in_dtype(kernels.gammainc_slope),
 )
-gammaincinv = SpecialFunction(
+gammaincinv: SpecialFunction = SpecialFunction(
     "gammaincinv",
     "ff",
     [
@@ -282,7 +301,7 @@ gammaincinv = SpecialFunction(
         lambda z, a, y: div(1.0, gamma_density(a, z)),
     ],
 )
-gammainccinv = SpecialFunction(
+gammainccinv: SpecialFunction = SpecialFunction(
     "gammainccinv",
     "ff",
     [
@@ -290,12 +309,12 @@ gammainccinv = SpecialFunction(
         lambda z, a, y: div(-1.0, gamma_density(a, z)),
     ],
 )
-betainc = SpecialFunction(
+betainc: SpecialFunction = SpecialFunction(
     "betainc",
     "fff",
     [_unknown("betainc", "a"), _unknown("betainc", "b"), lambda z, a, b, x: beta_density(a, b, x)],
 )
-betaincc = SpecialFunction(
+betaincc: SpecialFunction = SpecialFunction(
     "betaincc",
     "fff",
     [
@@ -304,7 +323,7 @@ betaincc = SpecialFunction(
         lambda z, a, b, x: neg(beta_density(a, b, x)),
     ],
 )
-betaincinv = SpecialFunction(
+betaincinv: SpecialFunction = SpecialFunction(
     "betaincinv",
     "fff",
     [
@@ -327,21 +346,23 @@ def _log_ratio(a: Any, b: Any) -> Any:
     return log(div(a, select(logical_and(equal(a, 0.0), equal(b, 0.0)), 1.0, b)))
 
 
-xlogy = SpecialFunction("xlogy", "zz", [lambda z, x, y: log(y), lambda z, x, y: _ratio(x, y, y)])
-xlog1py = SpecialFunction(
+xlogy: SpecialFunction = SpecialFunction(
+    "xlogy", "zz", [lambda z, x, y: log(y), lambda z, x, y: _ratio(x, y, y)]
+)
+xlog1py: SpecialFunction = SpecialFunction(
     "xlog1py", "zz", [lambda z, x, y: log1p(y), lambda z, x, y: _ratio(x, y, add(y, 1.0))]
 )
-entr = SpecialFunction("entr", "f", [lambda z, x: sub(-1.0, log(x))])
-rel_entr = SpecialFunction(
+entr: SpecialFunction = SpecialFunction("entr", "f", [lambda z, x: sub(-1.0, log(x))])
+rel_entr: SpecialFunction = SpecialFunction(
     "rel_entr",
     "ff",
     [lambda z, a, b: add(_log_ratio(a, b), 1.0), lambda z, a, b: neg(_ratio(a, b, b))],
 )
-kl_div = SpecialFunction(
+kl_div: SpecialFunction = SpecialFunction(
     "kl_div", "ff", [lambda z, a, b: _log_ratio(a, b), lambda z, a, b: sub(1.0, _ratio(a, b, b))]
 )
-logit = SpecialFunction("logit", "f", [lambda z, x: div(1.0, mul(x, sub(1.0, x)))])
-log_expit = SpecialFunction("log_expit", "f", [lambda z, x: logistic(neg(x))])
+logit: SpecialFunction = SpecialFunction("logit", "f", [lambda z, x: div(1.0, mul(x, sub(1.0, x)))])
+log_expit: SpecialFunction = SpecialFunction("log_expit", "f", [lambda z, x: logistic(neg(x))])
 
 
 # ---- exponential integrals and hypergeometric functions ------------------------------------------
@@ -353,13 +374,13 @@ def _expn_slope(z: Any, n: Any, x: Any) -> Any:
     return neg(select(greater_equal(n, 1.0), expn(sub(n, 1.0), x), lowest))
 
 
-exp1 = SpecialFunction("exp1", "z", [lambda z, x: neg(div(exp(neg(x)), x))])
-expi = SpecialFunction("expi", "z", [lambda z, x: div(exp(x), x)])
-expn = SpecialFunction("expn", "ff", [_unknown("expn", "n"), _expn_slope])
-hyp0f1 = SpecialFunction(
+exp1: SpecialFunction = SpecialFunction("exp1", "z", [lambda z, x: neg(div(exp(neg(x)), x))])
+expi: SpecialFunction = SpecialFunction("expi", "z", [lambda z, x: div(exp(x), x)])
+expn: SpecialFunction = SpecialFunction("expn", "ff", [_unknown("expn", "n"), _expn_slope])
+hyp0f1: SpecialFunction = SpecialFunction(
     "hyp0f1", "fz", [_unknown("hyp0f1", "v"), lambda z, v, x: div(hyp0f1(add(v, 1.0), x), v)]
 )
-hyp1f1 = SpecialFunction(
+hyp1f1: SpecialFunction = SpecialFunction(
     "hyp1f1",
     "ffz",
     [
@@ -368,7 +389,7 @@ hyp1f1 = SpecialFunction(
         lambda z, a, b, x: mul(div(a, b), hyp1f1(add(a, 1.0), add(b, 1.0), x)),
     ],
 )
-hyp2f1 = SpecialFunction(
+hyp2f1: SpecialFunction = SpecialFunction(
     "hyp2f1",
     "fffz",
     [
@@ -392,32 +413,40 @@ def _neighbours(function: SpecialFunction, v: Any, x: Any, sign_above: float) ->
     return mul(0.5, add(pair, above) if sign_above > 0 else sub(pair, above))
 
 
-i0 = SpecialFunction("i0", "f", [lambda z, x: i1(x)])
-i1 = SpecialFunction("i1", "f", [lambda z, x: mul(0.5, add(i0(x), iv(2.0, x)))])
-iv = SpecialFunction("iv", "fz", [_unknown("iv", "v"), lambda z, v, x: _neighbours(iv, v, x, 1.0)])
-i0e = SpecialFunction("i0e", "f", [lambda z, x: sub(i1e(x), mul(sign(x), z))])
-i1e = SpecialFunction(
+i0: SpecialFunction = SpecialFunction("i0", "f", [lambda z, x: i1(x)])
+i1: SpecialFunction = SpecialFunction("i1", "f", [lambda z, x: mul(0.5, add(i0(x), iv(2.0, x)))])
+iv: SpecialFunction = SpecialFunction(
+    "iv", "fz", [_unknown("iv", "v"), lambda z, v, x: _neighbours(iv, v, x, 1.0)]
+)
+i0e: SpecialFunction = SpecialFunction("i0e", "f", [lambda z, x: sub(i1e(x), mul(sign(x), z))])
+i1e: SpecialFunction = SpecialFunction(
     "i1e", "f", [lambda z, x: sub(mul(0.5, add(i0e(x), ive(2.0, x))), mul(sign(x), z))]
 )
-ive = SpecialFunction(
+ive: SpecialFunction = SpecialFunction(
     "ive",
     "ff",
     [_unknown("ive", "v"), lambda z, v, x: sub(_neighbours(ive, v, x, 1.0), mul(sign(x), z))],
 )
-j0 = SpecialFunction("j0", "f", [lambda z, x: neg(j1(x))])
-j1 = SpecialFunction("j1", "f", [lambda z, x: mul(0.5, sub(j0(x), jv(2.0, x)))])
-jv = SpecialFunction("jv", "fz", [_unknown("jv", "v"), lambda z, v, x: _neighbours(jv, v, x, -1.0)])
-y0 = SpecialFunction("y0", "f", [lambda z, x: neg(y1(x))])
-y1 = SpecialFunction("y1", "f", [lambda z, x: mul(0.5, sub(y0(x), yv(2.0, x)))])
-yv = SpecialFunction("yv", "fz", [_unknown("yv", "v"), lambda z, v, x: _neighbours(yv, v, x, -1.0)])
-k0 = SpecialFunction("k0", "f", [lambda z, x: neg(k1(x))])
-k1 = SpecialFunction("k1", "f", [lambda z, x: mul(-0.5, add(k0(x), kv(2.0, x)))])
-kv = SpecialFunction(
+j0: SpecialFunction = SpecialFunction("j0", "f", [lambda z, x: neg(j1(x))])
+j1: SpecialFunction = SpecialFunction("j1", "f", [lambda z, x: mul(0.5, sub(j0(x), jv(2.0, x)))])
+jv: SpecialFunction = SpecialFunction(
+    "jv", "fz", [_unknown("jv", "v"), lambda z, v, x: _neighbours(jv, v, x, -1.0)]
+)
+y0: SpecialFunction = SpecialFunction("y0", "f", [lambda z, x: neg(y1(x))])
+y1: SpecialFunction = SpecialFunction("y1", "f", [lambda z, x: mul(0.5, sub(y0(x), yv(2.0, x)))])
+yv: SpecialFunction = SpecialFunction(
+    "yv", "fz", [_unknown("yv", "v"), lambda z, v, x: _neighbours(yv, v, x, -1.0)]
+)
+k0: SpecialFunction = SpecialFunction("k0", "f", [lambda z, x: neg(k1(x))])
+k1: SpecialFunction = SpecialFunction("k1", "f", [lambda z, x: mul(-0.5, add(k0(x), kv(2.0, x)))])
+kv: SpecialFunction = SpecialFunction(
     "kv", "fz", [_unknown("kv", "v"), lambda z, v, x: neg(_neighbours(kv, v, x, 1.0))]
 )
-k0e = SpecialFunction("k0e", "f", [lambda z, x: sub(z, k1e(x))])
-k1e = SpecialFunction("k1e", "f", [lambda z, x: sub(z, mul(0.5, add(k0e(x), kve(2.0, x))))])
-kve = SpecialFunction(
+k0e: SpecialFunction = SpecialFunction("k0e", "f", [lambda z, x: sub(z, k1e(x))])
+k1e: SpecialFunction = SpecialFunction(
+    "k1e", "f", [lambda z, x: sub(z, mul(0.5, add(k0e(x), kve(2.0, x))))]
+)
+kve: SpecialFunction = SpecialFunction(
     "kve", "fz", [_unknown("kve", "v"), lambda z, v, x: sub(z, _neighbours(kve, v, x, 1.0))]
 )
 
@@ -426,9 +455,10 @@ kve = SpecialFunction(
 
 
 def _as_scipy(name: str, primitive: Ufunc) -> Callable[..., Any]:
-    def function(*values: Any) -> Any:
+    def function(*args: Any) -> Any:
         import scipy.special
 
+        values = [value(x, f"scipy.special.{name}: an argument") for x in args]
         ufunc = getattr(scipy.special, name)
         types = [_operand_type(aval_of(v)) for v in values]
         try:
@@ -461,8 +491,8 @@ _OWN_NAMES = (
     "y0 y1 yv k0 k1 kv k0e k1e kve"
 ).split()
 
-#: For the name of a ufunc of ``scipy.special``, a function of inside values that computes as it
-#: does, in the dtype that it would use.
+#: For the name of a ufunc of ``scipy.special``, a function that takes arrays and traced values and
+#: computes in the dtype that SciPy would use; it returns an inside value.
 SCIPY_UFUNCS: dict[str, Callable[..., Any]] = {
     name: _as_scipy(name, globals()[name]) for name in _OWN_NAMES
 } | {

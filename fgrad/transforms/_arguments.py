@@ -84,7 +84,7 @@ def normal_argnums(
         if not -count <= position < count:
             raise ArgnumsError(
                 f"{transform} of {function_text(f)}: argnums={argnums!r} asks for argument {position}, but the "
-                f"call has {count} positional argument{'s' * (count != 1)}; pass it by position"
+                f"call has {count} positional argument{'s' * (count != 1)}; count from 0, and pass it by position"
             )
         result.append(position % count)
     if len(set(result)) != len(result):

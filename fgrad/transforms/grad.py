@@ -213,7 +213,8 @@ def _scalar_output(f: Callable[..., Any], transform: str, result: Any, holomorph
         )
     if holomorphic and aval.dtype.kind != "c":
         raise DifferentiationTypeError(
-            f"{where} with holomorphic=True: the result has dtype {aval.dtype.name}, expected a complex one"
+            f"{where} with holomorphic=True: the result has dtype {aval.dtype.name}, expected a complex one; "
+            "leave holomorphic=True out for a function of real value"
         )
     if not holomorphic and aval.dtype.kind == "c":
         raise DifferentiationTypeError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 import types
-import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +19,14 @@ from fgrad.config import config, jit_is_disabled
 from fgrad.dtypes import SUPPORTED, python_type
 from fgrad.errors import ArgumentError, StaleConstantError
 from fgrad.ir.jaxpr import Jaxpr
-from fgrad.source_info import boundary, filter_traceback, function_name, function_text
+from fgrad.source_info import (
+    boundary,
+    captured_name,
+    filter_traceback,
+    function_name,
+    function_text,
+    warn,
+)
 from fgrad.tracing import Tracer, hoist_constants, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
@@ -86,6 +92,7 @@ class JitFunction:
         self._keyword_tables: dict[Any, _Table] = {}
         self._hits = 0
         self._reasons: list[str] = []
+        self._warned = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
@@ -204,7 +211,12 @@ class JitFunction:
                 for c in closed.consts
                 if isinstance(c, np.ndarray) and c.flags.writeable
             ]
-        _warn_of_large_constants(closed, fun)
+        for const in [] if self._warned else _large_constants(closed):
+            self._warned = True
+            warn(
+                f"jit of {function_text(fun)} keeps {_captured_text(fun, const)} of {const.nbytes / 2**20:.1f} MB, of shape "
+                f"{const.shape}, in the compiled function; pass it as an argument instead"
+            )
         closed.consts = tuple(map(snapshot, closed.consts))
         return entry, captured
 
@@ -219,7 +231,7 @@ class JitFunction:
         reason = explain_miss((treedef, *key), earlier, names)
         self._reasons.append(reason)
         if config.explain_cache_misses:
-            warnings.warn(f"jit of {function_text(self._fun)} compiles: {reason}", stacklevel=4)
+            warn(f"jit of {function_text(self._fun)} compiles: {reason}")
 
     def cache_info(self) -> CacheInfo:
         """Hits, misses and the number of compiled signatures."""
@@ -422,15 +434,13 @@ def _static_text(static: Any) -> str:
     return ", ".join(f"{place}={given!r}" for place, _, given in static)
 
 
-def _warn_of_large_constants(jaxpr: Jaxpr, fun: Any) -> None:
-    for const in jaxpr.consts:
-        if isinstance(const, np.ndarray) and const.nbytes > _LARGE_CONSTANT:
-            warnings.warn(
-                f"jit of {function_text(fun)} captured an array of {const.nbytes / 2**20:.1f} MB, of shape "
-                f"{const.shape}: "
-                "the compiled function keeps a copy of it; pass it as an argument instead",
-                stacklevel=6,
-            )
+def _large_constants(jaxpr: Jaxpr) -> list[np.ndarray[Any, Any]]:
+    return [c for c in jaxpr.consts if isinstance(c, np.ndarray) and c.nbytes > _LARGE_CONSTANT]
+
+
+def _captured_text(fun: Any, array: np.ndarray[Any, Any]) -> str:
+    name = captured_name(fun, array)
+    return f"the captured array {name}" if name else "a captured array"
 
 
 def _checksum(array: np.ndarray[Any, Any]) -> int:
@@ -441,7 +451,7 @@ def _check_stale(captured: list[tuple[np.ndarray[Any, Any], int]], fun: Any) -> 
     for array, checksum in captured:
         if _checksum(array) != checksum:
             raise StaleConstantError(
-                f"jit of {function_text(fun)}: a captured array of shape {array.shape} and dtype {array.dtype} has "
+                f"jit of {function_text(fun)}: {_captured_text(fun, array)} of shape {array.shape} and dtype {array.dtype} has "
                 f"changed "
                 "since the function was compiled, which still uses its old values; pass it as an argument instead"
             )

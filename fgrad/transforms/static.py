@@ -9,6 +9,7 @@ from typing import Any
 from fgrad import _tree
 from fgrad.errors import ArgnumsError, StaticArgumentError
 from fgrad.source_info import function_text
+from fgrad.transforms._arguments import signature_names
 
 
 class Static:
@@ -41,9 +42,9 @@ class Static:
             try:
                 hash(given)
             except TypeError:
-                name = f"argument {place}" if isinstance(place, int) else place
+                name = signature_names(f, place + 1)[place] if isinstance(place, int) else place
                 raise StaticArgumentError(
-                    f"{transform} of {function_text(f)}: static {name} is {_short(given)} of type "
+                    f"{transform} of {function_text(f)}: static argument {name} is {_short(given)} of type "
                     f"{type(given).__name__}, which "
                     "cannot be hashed; pass a tuple instead of a list, or make it a traced argument"
                 ) from None

@@ -1,0 +1,191 @@
+"""Linear algebra where mathematics is degenerate: singular, equal, at the origin."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.matrices import (
+    close,
+    difference,
+    directions,
+    numbers,
+    seeded,
+)
+from support.modules import fgrad, fnp, jax, jnp
+
+import fgrad.numpy.linalg as la
+
+
+def expansion(xp: Any, a: Any) -> Any:
+    """The determinant as the sum over permutations."""
+    n = a.shape[-1]
+    total = 0.0
+    for order in itertools.permutations(range(n)):
+        inversions = sum(x > y for x, y in itertools.combinations(order, 2))
+        term = (-1.0) ** inversions
+        for i, j in enumerate(order):
+            term = term * a[..., i, j]
+        total = total + term
+    return total
+
+
+SINGULAR = {
+    "rank 0": np.zeros((3, 3)),
+    "rank 1": np.outer([1.0, 2.0, -1.0], [0.5, 1.0, 3.0]),
+    "rank 2": np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]),
+    "nearly": np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0 + 1e-9]]),
+    "identity": np.eye(3),
+    "regular": np.array([[2.0, 1.0, 0.0], [-1.0, 3.0, 0.5], [0.3, 0.0, 1.0]]),
+}
+
+
+def all_derivatives(module: Any, f: Callable[..., Any], holomorphic: bool) -> Callable[..., Any]:
+    """The directional derivatives of a function up to the fourth order, its gradient and Hessian."""
+    gradient = module.grad(f, holomorphic=holomorphic)
+
+    def derivatives(x: Any, along: Any) -> Any:
+        nested = [f]
+        for t in along:
+            nested.append(lambda y, g=nested[-1], t=t: module.jvp(g, (y,), (t,))[1])
+        hessian = module.jacrev(gradient, holomorphic=holomorphic)
+        return [g(x) for g in nested], gradient(x), hessian(x)
+
+    return derivatives
+
+
+@functools.cache
+def expanded(holomorphic: bool) -> Callable[..., Any]:
+    return jax.jit(all_derivatives(jax, lambda x: expansion(jnp, x), holomorphic))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("case", SINGULAR)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_determinants_differentiate_to_all_orders_everywhere(case: str, dtype: str) -> None:
+    holomorphic = dtype == "complex128"
+    a = SINGULAR[case].astype(dtype) * (np.exp(0.4j) if holomorphic else 1.0)
+    along = directions("determinant", [a] * 4)
+    got = all_derivatives(fgrad, la.det, holomorphic)(a, along)
+    close(got, expanded(holomorphic)(a, along), 1e-12)
+
+
+def test_determinants_in_a_batch_of_regular_and_singular_matrices() -> None:
+    a = np.stack([SINGULAR["rank 2"], SINGULAR["regular"], SINGULAR["rank 1"]])
+    got = fgrad.vmap(fgrad.grad(la.det))(a)
+    want = [np.asarray(jax.grad(lambda x: expansion(jnp, x))(m)) for m in a]
+    close(got, np.stack(want), 1e-12)
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(fgrad.grad(la.det)(np.full((2, 2), np.nan))).all()
+
+
+def test_norms_at_the_origin() -> None:
+    zero = np.zeros(3)
+    for order in (None, 2, 3, 1, np.inf, 2.5):
+        gradient = fgrad.grad(lambda v, order=order: la.norm(v, order))(zero)
+        np.testing.assert_array_equal(gradient, zero, err_msg=str(order))
+        squared = fgrad.grad(lambda v, order=order: la.norm(v, order) ** 2)(zero)
+        np.testing.assert_array_equal(squared, zero, err_msg=str(order))
+        assert (
+            float(fgrad.jvp(lambda v, order=order: la.norm(v, order), (zero,), (np.ones(3),))[1])
+            == 0
+        )
+    np.testing.assert_array_equal(fgrad.grad(la.norm)(np.zeros((2, 2))), np.zeros((2, 2)))
+    rows = np.array([[0.0, 0.0], [3.0, 4.0]])
+    gradient = fgrad.grad(lambda x: fnp.sum(la.norm(x, axis=1)))(rows)
+    np.testing.assert_allclose(gradient, [[0, 0], [0.6, 0.8]])
+    gradient = fgrad.jit(fgrad.grad(lambda z: la.norm(z)))(np.zeros(2, complex))
+    np.testing.assert_array_equal(gradient, np.zeros(2))
+
+
+def test_ties_share_the_slope() -> None:
+    np.testing.assert_allclose(
+        fgrad.grad(lambda v: la.norm(v, np.inf))(np.array([1.0, -1.0])), [0.5, -0.5]
+    )
+
+
+def test_values_at_equal_eigenvalues() -> None:
+    a = np.eye(3) * 2.0
+    for f in (la.eigvalsh, la.svdvals):
+        np.testing.assert_allclose(
+            fgrad.grad(lambda x, f=f: fnp.sum(f(x) ** 2))(a), 2 * a, atol=1e-12
+        )
+    gradient = fgrad.grad(lambda x: fnp.sum(la.eigh(x)[0] ** 2))(a)
+    np.testing.assert_allclose(gradient, 2 * a, atol=1e-12)
+    np.testing.assert_allclose(fgrad.grad(lambda x: la.norm(x, "nuc"))(a), np.eye(3), atol=1e-12)
+
+
+def test_vectors_at_equal_eigenvalues_are_not_differentiable_and_say_so() -> None:
+    a, weights = np.eye(2), np.array([[1.0, 2.0], [3.0, -1.0]])
+    for f in (lambda x: la.eigh(x)[1], lambda x: la.svd(x)[0]):
+        assert not np.isfinite(fgrad.grad(lambda x, f=f: fnp.sum(weights * f(x)))(a)).all()
+
+    # A function of the matrix whose derivative exists there is not given a wrong one.
+    def rebuilt(x: Any) -> Any:
+        w, v = la.eigh(x)
+        return fnp.sum(weights * ((v * w) @ v.T))
+
+    assert not np.isfinite(fgrad.grad(rebuilt)(a)).all()
+
+
+def test_a_cotangent_of_zero_absorbs_infinite_slopes() -> None:
+    for f in (lambda x: la.eigh(x)[1], lambda x: la.svd(x)[0], lambda x: la.svd(x)[2]):
+        gradient = fgrad.grad(lambda x, f=f: fnp.sum(fnp.where(False, f(x), x)))(np.eye(2))
+        np.testing.assert_array_equal(gradient, np.ones((2, 2)))
+    # Rows of a batch that count for nothing do not spoil the others.
+    batch = np.stack([np.eye(2), np.diag([1.0, 2.0])])
+    gradient = fgrad.grad(lambda x: fnp.sum(fnp.array([0.0, 1.0])[:, None, None] * la.eigh(x)[1]))(
+        batch
+    )
+    assert np.isfinite(gradient).all()
+
+
+def test_pseudo_inverses_of_low_rank_move_at_constant_rank() -> None:
+    rng = seeded("low rank")
+    left, right = numbers(rng, (4, 2), "float64"), numbers(rng, (2, 3), "float64")
+    dl, dr = directions("low rank", [left, right])
+
+    def through(x: Any, y: Any) -> Any:
+        return la.pinv(x @ y)
+
+    _, tangent = fgrad.jvp(through, (left, right), (dl, dr))
+    close(tangent, difference(through, [left, right], [dl, dr]), 1e-7)
+    b = numbers(rng, (4, 2), "float64")
+
+    def fitted(x: Any, y: Any) -> Any:
+        return la.lstsq(x @ y, b)[0]
+
+    _, tangent = fgrad.jvp(fitted, (left, right), (dl, dr))
+    close(tangent, difference(fitted, [left, right], [dl, dr]), 1e-7)
+
+
+def test_columns_that_need_no_reflection() -> None:
+    a = np.array([[2.0, 1.0], [0.0, 3.0], [0.0, 0.0]])
+    gradient = fgrad.grad(lambda x: fnp.sum(la.qr(x, "complete")[1] ** 2))(a)
+    np.testing.assert_allclose(gradient, 2 * a, atol=1e-12)
+    gradient = fgrad.grad(lambda x: fnp.sum(la.qr(x, "complete")[0][:, :2] ** 3))(a)
+    want = fgrad.grad(lambda x: fnp.sum(la.qr(x)[0] ** 3))(a)
+    np.testing.assert_allclose(gradient, want, atol=1e-12)
+
+
+def test_slogdet_of_singular_matrices() -> None:
+    a = np.zeros((2, 2))
+    sign, logarithm = la.slogdet(a)
+    assert float(sign) == 0.0
+    assert float(logarithm) == -np.inf
+    assert np.isnan(fgrad.grad(lambda x: la.slogdet(x)[1])(a)).all()
+    batch = np.stack([a, np.eye(2)])
+    gradient = fgrad.vmap(fgrad.grad(lambda x: la.slogdet(x)[1]))(batch)
+    np.testing.assert_array_equal(gradient[1], np.eye(2))
+
+
+def test_condition_of_singular_matrices() -> None:
+    singular = np.ones((2, 2))
+    for p in (1, "fro"):
+        assert float(la.cond(np.zeros((2, 2)), p)) == np.inf
+    assert float(la.cond(singular)) > 1e15
+    assert float(la.cond(np.zeros((2, 2)))) == np.inf
+    assert np.isnan(la.cond(np.full((2, 2), np.nan), 1))
