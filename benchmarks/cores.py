@@ -16,11 +16,13 @@ THREAD_VARIABLES = (
 )
 # These override what OpenBLAS finds out about the processor, mostly for the worse.
 OPENBLAS_OVERRIDES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+# Without cached bytecode, what starts is Python's compiler, and only for packages run from source.
+BYTECODE_VARIABLES = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
 
 
 def environment(one_core: bool) -> dict[str, str]:
     """The environment of a process to measure in; the libraries read it when they are imported."""
-    dropped = {*THREAD_VARIABLES, *OPENBLAS_OVERRIDES}
+    dropped = {*THREAD_VARIABLES, *OPENBLAS_OVERRIDES, *BYTECODE_VARIABLES}
     result = {name: value for name, value in os.environ.items() if name not in dropped}
     result["JAX_PLATFORMS"] = "cpu"
     if one_core:

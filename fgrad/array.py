@@ -206,8 +206,8 @@ def _import_array(x: np.ndarray[Any, Any], what: str) -> Any:
 def _import_subclass(x: Any, what: str) -> Any:
     if isinstance(x, np.ma.MaskedArray):
         raise UnsupportedArrayError(
-            f"{what} is a masked array, whose mask would be lost; use .filled(value), or pass data and "
-            "mask apart and combine them with fnp.where"
+            f"{what} is a masked array, whose mask would be lost; use .filled(value), or pass data and mask "
+            "apart and combine them with fnp.where"
         )
     if isinstance(x, np.matrix):
         raise UnsupportedArrayError(
@@ -234,8 +234,8 @@ def _import_foreign(x: Any, what: str) -> Any:
         raise UnsupportedArrayError(f"{what} is a pandas {kind.__name__}; use .to_numpy()")
     if isinstance(x, (str, bytes)):
         raise NonArrayError(
-            f"{what} is the string {x!r}; strings cannot be traced: pass them through static_argnums "
-            "or a closure"
+            f"{what} is the string {x!r}; strings cannot be traced: pass them through static_argnums or a "
+            "closure"
         )
     if hasattr(x, "__array__"):
         return value(np.asarray(x), what)

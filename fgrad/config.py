@@ -151,7 +151,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
     >>> import fgrad
     >>> with fgrad.disable_jit():
     ...     fgrad.jit(lambda x: x * 2.0 if x > 0 else x)(3.0)
-    Array(6., dtype=float64, weak_type=True)
+    6.0
     """
     token = _jit_disabled.set(disable)
     try:

@@ -31,9 +31,9 @@ from fgrad.tracing import (
 )
 
 _BUILD = (
-    "use fgrad.numpy.array or fgrad.numpy.stack to make an array of traced values, x.at[i].set(v) in the place of "
-    "x[i] = v, fgrad.numpy.asarray(a)[i] to index a NumPy array a, and functions of fgrad.numpy in the place of those "
-    "that take plain arrays"
+    "use fgrad.numpy.array or fgrad.numpy.stack to make an array of traced values, x.at[i].set(v) in the "
+    "place of x[i] = v, fgrad.numpy.asarray(a)[i] to index a NumPy array a, and functions of fgrad.numpy in "
+    "the place of those that take plain arrays"
 )
 
 
@@ -111,8 +111,8 @@ def to_index(tracer: Tracer) -> int:
         raise refuse(
             tracer,
             IndexTypeError(
-                f"a {in_words(tracer.aval)} was used where an integer is needed, such as a size or an index, in "
-                f"{tracer._trace.title}, at {here()}; to make an array of it, use fgrad.numpy.array, "
+                f"a {in_words(tracer.aval)} was used where an integer is needed, such as a size or an index, "
+                f"in {tracer._trace.title}, at {here()}; to make an array of it, use fgrad.numpy.array, "
                 "fgrad.numpy.stack or fgrad.numpy.full"
             ),
         )
@@ -121,10 +121,10 @@ def to_index(tracer: Tracer) -> int:
         raise refuse(
             tracer,
             TracerIntegerConversionError(
-                f"an integer is needed here, but got {describe_unknown(tracer)}, which is unknown while tracing "
-                f"({here()}); {make_known(tracer)}; to index a NumPy array a with it, write "
-                "fgrad.numpy.asarray(a)[i]; to put it into an array, use fgrad.numpy.array, fgrad.numpy.stack or "
-                "x.at[...]"
+                f"an integer is needed here, but got {describe_unknown(tracer)}, which is unknown while "
+                f"tracing ({here()}); {make_known(tracer)}; to index a NumPy array a with it, write "
+                "fgrad.numpy.asarray(a)[i]; to put it into an array, use fgrad.numpy.array, fgrad.numpy.stack "
+                "or x.at[...]"
             ),
         )
     return int(known)
@@ -136,8 +136,8 @@ def to_int(tracer: Tracer) -> int:
     known = concrete(tracer)
     if known is None:
         raise TracerIntegerConversionError(
-            f"int(x) needs the value of {describe_unknown(tracer)}, which is unknown while tracing ({here()}); use "
-            f"x.astype(int), or {make_known(tracer)}"
+            f"int(x) needs the value of {describe_unknown(tracer)}, which is unknown while tracing ({here()}); "
+            f"use x.astype(int), or {make_known(tracer)}"
         )
     return int(known)
 
@@ -182,8 +182,8 @@ def to_array(tracer: Tracer, dtype: Any = None, copy: Any = None) -> Any:
 def refuse_pickling(tracer: Tracer, protocol: Any = None) -> NoReturn:
     """``pickle.dumps(x)``."""
     raise TracerArrayConversionError(
-        f"a {in_words(tracer.aval)} cannot be pickled ({here()}); return it from the function, and "
-        f"pickle the result"
+        f"a {in_words(tracer.aval)} cannot be pickled ({here()}); return it from the function, and pickle the "
+        "result"
     )
 
 

@@ -29,8 +29,7 @@ _TO_32 = {
 SUPPORTED: frozenset[np.dtype[Any]] = frozenset(
     np.dtype(name)
     for name in (
-        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
-        "float16 float32 float64 complex64 complex128"
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
     ).split()
 )
 
@@ -65,8 +64,8 @@ def as_dtype(dtype: Any, what: str = "dtype") -> np.dtype[Any]:
         native = result.newbyteorder("=")
         if native not in SUPPORTED:
             raise DTypeError(
-                f"{what}={result} is not supported: fgrad computes with bool, integers of 8 to 64 "
-                "bits, float16, float32, float64, complex64 and complex128"
+                f"{what}={result} is not supported: fgrad computes with bool, integers of 8 to 64 bits, "
+                "float16, float32, float64, complex64 and complex128"
             )
         result = native
     return canonical(result)

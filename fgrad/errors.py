@@ -1,4 +1,4 @@
-'''Every exception that fgrad raises on purpose.
+"""Every exception that fgrad raises on purpose.
 
 Each class derives from the built-in exception that fits, so that ``except TypeError`` and its kin
 keep working; ``except fgrad.errors.FgradError`` catches them all. A message names the function, the
@@ -11,7 +11,7 @@ start with::
     import numpy as np
     import fgrad
     import fgrad.numpy as fnp
-'''
+"""
 
 from __future__ import annotations
 

@@ -102,9 +102,8 @@ def _checked_value(result: Any, aval: Aval, values: Sequence[Any], what: str) ->
     if array.shape != aval.shape or array.dtype != aval.dtype:
         kind = ShapeError if array.shape != aval.shape else DTypeError
         raise kind(
-            f"{what} returned an array of shape {array.shape} and dtype {array.dtype}, but "
-            "abstract_eval says shape "
-            f"{aval.shape} and dtype {aval.dtype}"
+            f"{what} returned an array of shape {array.shape} and dtype {array.dtype}, but abstract_eval says "
+            f"shape {aval.shape} and dtype {aval.dtype}"
         )
     if aval.weak:
         return array.item()
@@ -157,8 +156,7 @@ def _adapt_transpose(rule: Callable[..., Any]) -> Callable[..., Any]:
         cotangents = _listed(rule(self, _lend(ct), needs, *map(_lend, args)))
         if len(cotangents) != len(needs):
             raise ArgumentError(
-                f"transpose of {self.name} returned {len(cotangents)} cotangents, expected one "
-                "for each of its "
+                f"transpose of {self.name} returned {len(cotangents)} cotangents, expected one for each of its "
                 f"{len(needs)} linear operands; give None for those not asked for"
             )
         return [
@@ -218,9 +216,8 @@ def _adapt_vjp(rule: Callable[..., Any]) -> Callable[..., Any]:
         cotangents = _listed(rule(self, _lend(ct), needs, _lend(answer), *map(_lend, args)))
         if len(cotangents) != len(args):
             raise ArgumentError(
-                f"vjp of {self.name} returned {len(cotangents)} cotangents, expected one for "
-                f"each of its {len(args)} "
-                "operands; give None for those not asked for"
+                f"vjp of {self.name} returned {len(cotangents)} cotangents, expected one for each of its "
+                f"{len(args)} operands; give None for those not asked for"
             )
         return [
             _take(c, aval_of(x), f"the cotangent {i} of {self.name}") if need else None
@@ -272,8 +269,8 @@ class _Extension(Primitive):
             ]
             if missing:
                 raise MissingRuleError(
-                    f"primitive {cls.__name__} is declared without {', '.join(missing)}; write a "
-                    "method for each"
+                    f"primitive {cls.__name__} is declared without {', '.join(missing)}; write a method for "
+                    "each"
                 )
         # The family comes next among the bases.
         super().__init_subclass__(abstract=abstract, **keywords)  # type: ignore[call-arg]
@@ -301,9 +298,8 @@ class _Extension(Primitive):
         """Apply example by example, which is right but slow: write a rule where vmap matters."""
         if not size:
             raise ArgumentError(
-                f"vmap over no examples of the primitive {self.name}, which has no batching "
-                "rule; write its batch "
-                f"method"
+                f"vmap over no examples of the primitive {self.name}, which has no batching rule; write its "
+                "batch method"
             )
         results = []
         for i in range(size):
@@ -459,8 +455,8 @@ class _Function(families.Ufunc, abstract=True):
         expected = np.broadcast_shapes(*[a.shape for a in avals])
         if answer.shape != expected:
             raise ShapeError(
-                f"{self.name}: the function returned shape {answer.shape} for operands that "
-                f"broadcast to {expected}"
+                f"{self.name}: the function returned shape {answer.shape} for operands that broadcast to "
+                f"{expected}"
             )
         answer = answer.astype(dtype, copy=False)
         if any(isinstance(v, np.ndarray) and np.may_share_memory(answer, v) for v in values):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +17,14 @@ import fgrad.numpy as fnp
 from fgrad import conversions
 from fgrad.array import Array, plain, value, wrap
 from fgrad.avals import aval_of
-from fgrad.errors import ArgumentError, InPlaceError, ShapeError
+from fgrad.errors import ArgumentError, InPlaceError
 from fgrad.numpy import protocols
 from fgrad.numpy._support import from_nested
-from fgrad.numpy.indexing import IndexUpdater, getitem
+from fgrad.numpy.indexing import IndexRef, IndexUpdater, getitem
 from fgrad.numpy.ufuncs import raised
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.contraction import matmul
-from fgrad.source_info import boundary, here
+from fgrad.source_info import boundary, guard_methods, here
 from fgrad.tracing import Tracer
 
 _SCALARS = (float, int, bool, complex, np.generic)
@@ -56,7 +57,11 @@ def _foreign(self: Any, other: Any) -> Any:
     kind = type(other)
     if hasattr(kind, "__array__") or hasattr(kind, "toarray"):
         # Series, sparse matrices and arrays of other libraries have operators of their own.
-        return NotImplemented if type(self) is Array and hasattr(kind, "__radd__") else value(other, what)
+        return (
+            NotImplemented
+            if type(self) is Array and hasattr(kind, "__radd__")
+            else value(other, what)
+        )
     return NotImplemented
 
 
@@ -156,8 +161,8 @@ def _get(self: Any, index: Any, /) -> Any:
 def _assign(self: Any, index: Any, new: Any) -> None:
     words = _index_words(index)
     raise InPlaceError(
-        f"arrays do not change in place: x[{words}] = v ({here()}); write x = x.at[{words}].set(v), and "
-        f"x = x.at[{words}].add(v) for x[{words}] += v"
+        f"arrays do not change in place: x[{words}] = v ({here()}); write x = x.at[{words}].set(v), and x = "
+        f"x.at[{words}].add(v) for x[{words}] += v"
     )
 
 
@@ -200,10 +205,14 @@ def _refusal(call: str, instead: str) -> Callable[..., Any]:
 def _transposed(self: Any, *axes: Any) -> Any:
     if not axes or axes == (None,):
         return fnp.transpose(self)
-    return fnp.transpose(self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)
+    return fnp.transpose(
+        self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+    )
 
 
-def _reshape(self: Any, *shape: Any, order: str = "C", copy: Any = None, out_sharding: Any = None) -> Any:
+def _reshape(
+    self: Any, *shape: Any, order: str = "C", copy: Any = None, out_sharding: Any = None
+) -> Any:
     return fnp.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)
 
 
@@ -248,13 +257,14 @@ def _method(name: str) -> Callable[..., Any]:
 
 #: Methods that are functions of `fgrad.numpy` with the array as their first argument.
 METHODS = (
-    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max mean "
-    "min nonzero "
-    "partition prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var"
+    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max "
+    "mean min nonzero partition prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take "
+    "trace var"
 ).split()
 
 
-class Shard(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Shard:
     """The one piece of an array, on the one device: what JAX's programs ask an array for."""
 
     data: Any
@@ -371,6 +381,11 @@ def _of_arrays() -> dict[str, Any]:
         "__array_ufunc__": protocols.array_ufunc,
         "__array_function__": protocols.array_function,
         "aval": property(lambda self: aval_of(_inside(self))),
+        # NumPy lets the shape of an array be assigned, also of one that is read-only.
+        "shape": property(
+            np.ndarray.shape.__get__,
+            _refusal("x.shape = s", "fnp.reshape(x, s)"),
+        ),
         "copy": lambda self, order="C": copy.deepcopy(self),
     }
 
@@ -378,12 +393,14 @@ def _of_arrays() -> dict[str, Any]:
 def _guarded(name: str, member: Any) -> Any:
     """A member whose errors show the user's frames only."""
     if isinstance(member, property):
-        return property(boundary(member.fget))  # type: ignore[type-var]
+        setter = None if member.fset is None else boundary(member.fset)
+        return property(boundary(member.fget), setter)  # type: ignore[type-var]
     # The search for an attribute that is not there is an error only for who asked.
     return boundary(member) if callable(member) and name != "__getattr__" else member
 
 
 def _attach() -> None:
+    guard_methods(IndexUpdater, IndexRef)
     for cls, members in ((Tracer, _of_tracers()), (Array, _of_arrays())):
         for name, member in {**_shared(), **members}.items():
             setattr(cls, name, _guarded(name, member))

@@ -60,6 +60,13 @@ def source_line(source: tuple[CodeType, int]) -> int:
     return line
 
 
+def same_line(one: Source | None, other: Source | None) -> bool:
+    """Whether two places in running code are on one line of one function."""
+    if not isinstance(one, tuple) or not isinstance(other, tuple):
+        return False
+    return one[0] is other[0] and source_line(one) == source_line(other)
+
+
 def source_text(source: Source | None) -> str:
     """``file.py:12 (function)``, for messages."""
     if source is None:
@@ -126,12 +133,17 @@ def function_text(f: Any) -> str:
 # ---- errors as users see them ----------------------------------------------------------------
 
 
+def _is_library(filename: str) -> bool:
+    # Compiled modules put frames of their sources into tracebacks.
+    return filename.startswith((*_LIBRARIES, GENERATED)) or filename.endswith((".pyx", ".pxd"))
+
+
 def raised_at(traceback: TracebackType | None) -> Source | None:
     """The innermost place of user code in a traceback."""
     source = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        if not code.co_filename.startswith((*_LIBRARIES, GENERATED)):
+        if not _is_library(code.co_filename):
             source = code, traceback.tb_lasti
         traceback = traceback.tb_next
     return source
@@ -144,7 +156,7 @@ def _raised_in_generated(traceback: TracebackType | None) -> str | None:
         filename = traceback.tb_frame.f_code.co_filename
         if filename.startswith(GENERATED):
             place = generated_line(filename, traceback.tb_lineno)
-        elif not is_internal(filename) and not filename.startswith(_LIBRARIES):
+        elif not is_internal(filename) and not _is_library(filename):
             place = None
         traceback = traceback.tb_next
     return place
@@ -267,6 +279,7 @@ def guard(*modules: ModuleType) -> None:
     Inside of fgrad they are imported from where they are defined, and cost nothing more.
     """
     guarded: dict[Any, Any] = {}
+    placed = set()
     for module in modules:
         for name in module.__all__:
             f = getattr(module, name)
@@ -274,6 +287,16 @@ def guard(*modules: ModuleType) -> None:
                 continue
             if f not in guarded:
                 guarded[f] = boundary(f)
-            if name == f.__qualname__ and not guarded[f].__module__.startswith(module.__name__):
+            if name == f.__qualname__ and f not in placed:
+                # Where pickles look for it.
+                placed.add(f)
                 guarded[f].__module__ = module.__name__
             setattr(module, name, guarded[f])
+
+
+def guard_methods(*classes: type) -> None:
+    """Put a boundary around the public methods of classes."""
+    for cls in classes:
+        for name, method in list(vars(cls).items()):
+            if type(method) is FunctionType and (name[0] != "_" or name == "__getitem__"):
+                setattr(cls, name, boundary(method))

@@ -227,8 +227,7 @@ def check_vjp(
             _product([ct], [moving[i]]),
             _product(_tree.leaves(cotangents), _tree.leaves(pushed)),
             *tolerances,
-            f"{name}the cotangent of {names[i]} of {function_text(f)}, against differences by "
-            "products",
+            f"{name}the cotangent of {names[i]} of {function_text(f)}, against differences by products",
         )
 
 

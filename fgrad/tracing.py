@@ -21,9 +21,18 @@ from fgrad.avals import Aval, aval_of
 from fgrad.config import config
 from fgrad.dtypes import python_type
 from fgrad.ir.check import check_result, checked
-from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, is_silent, source_of_equation
+from fgrad.ir.jaxpr import derivative_rules as derivative_rules
 from fgrad.ir.passes import dce
-from fgrad.source_info import function_text, here, raised_at, source_text, user_source
+from fgrad.source_info import (
+    Source,
+    function_text,
+    here,
+    raised_at,
+    same_line,
+    source_text,
+    user_source,
+)
 
 ndarray = np.ndarray
 _SCALARS = (float, int, bool, complex)
@@ -31,9 +40,6 @@ _SCALARS = (float, int, bool, complex)
 _LISTED = 5
 _levels = itertools.count(1)
 _open_body: ContextVar[Recording | None] = ContextVar("fgrad_open_body", default=None)
-_silent: ContextVar[bool] = ContextVar("fgrad_silent", default=False)
-#: The user's line of the recorded equation that runs, where equations run one by one.
-_replayed: ContextVar[Any] = ContextVar("fgrad_replayed", default=None)
 
 
 # Operations whose names in jaxprs are not those of functions of fgrad.numpy.
@@ -151,8 +157,8 @@ class Tracer:
 
     def __hash__(self) -> int:
         raise errors.ConcretizationTypeError(
-            f"a {in_words(self.aval)}, in {self._trace.title}, cannot be hashed, so that it cannot be a key of a dict "
-            f"or an element of a set, at {here()}; use a Python number or a name as the key"
+            f"a {in_words(self.aval)}, in {self._trace.title}, cannot be hashed, so that it cannot be a key of "
+            f"a dict or an element of a set, at {here()}; use a Python number or a name as the key"
         )
 
     @property
@@ -196,7 +202,7 @@ class Trace:
         self.thread = get_ident()
         self.alive = True
         #: Where a conversion was refused last, and the error.
-        self.refusal: tuple[Any, type[errors.FgradError], str] | None = None
+        self.refusal: tuple[Source | None, type[errors.FgradError], str] | None = None
 
     @property
     def title(self) -> str:
@@ -233,7 +239,7 @@ class Trace:
             error, errors.FgradError
         )
         source, refused, message = refusal
-        if masked and raised_at(traceback) == source:
+        if masked and source is not None and same_line(raised_at(traceback), source):
             raise refused(message).with_traceback(traceback) from None
 
 
@@ -261,8 +267,8 @@ def leaked(tracer: Tracer, use: str) -> errors.LeakedTracerError:
         why = "belongs to another thread than the one that uses it; give each thread arrays of its own"
     else:
         why = (
-            "was kept after that transform had ended, in a global, an attribute or a closure; "
-            "return it from the function instead"
+            "was kept after that transform had ended, in a global, an attribute or a closure; return it from "
+            "the function instead"
         )
     return errors.LeakedTracerError(
         f"a {in_words(tracer.aval)}{made}, in {trace.title}, {why} ({use})"
@@ -299,26 +305,6 @@ def bind(primitive: Primitive, args: Sequence[Any]) -> Any:
     return trace.process(primitive, args)
 
 
-def replay(jaxpr: Jaxpr, *values: Any) -> list[Any]:
-    """Run a jaxpr equation by equation, so that the checks of results name the user's lines."""
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
-    env.update(zip(jaxpr.invars, values, strict=True))
-
-    def read(atom: Atom) -> Any:
-        return atom.value if type(atom) is Literal else env[atom]
-
-    for eqn in jaxpr.eqns:
-        token = _replayed.set(eqn.source)
-        try:
-            answer = eqn.primitive(*map(read, eqn.inputs))
-        finally:
-            _replayed.reset(token)
-        env.update(
-            zip(eqn.outputs, answer if eqn.primitive.multiple_results else [answer], strict=True)
-        )
-    return [read(atom) for atom in jaxpr.outvars]
-
-
 def check_eager(primitive: Primitive, args: Sequence[Any], answer: Any) -> None:
     """The checks that the configuration asks for after every application to known values."""
     if config.check_jaxprs:
@@ -326,8 +312,8 @@ def check_eager(primitive: Primitive, args: Sequence[Any], answer: Any) -> None:
     if config.debug_nans:
         for value in answer if primitive.multiple_results else (answer,):
             if aval_of(value).dtype.kind in "fc" and np.isnan(value).any():
-                replayed = _replayed.get()
-                place = here() if replayed is None else source_text(replayed)
+                source = source_of_equation()
+                place = here() if source is None else source_text(source)
                 raise errors.NanError(f"{primitive.called} made a NaN at {place}")
 
 
@@ -398,13 +384,13 @@ class Recording(Trace):
         self.check_alive(primitive, args)
         inputs = tuple([self.atom(a) for a in args])
         answer = primitive.abstract_eval(*[a.aval for a in inputs])
-        source = user_source(3)
+        source = source_of_equation() or user_source(3)
         if primitive.multiple_results:
             outputs = tuple([Var(aval) for aval in answer])
-            self.eqns.append(Eqn(primitive, inputs, outputs, source, _silent.get()))
+            self.eqns.append(Eqn(primitive, inputs, outputs, source, is_silent()))
             return [RecordedTracer(self, var, source) for var in outputs]
         var = Var(answer)
-        self.eqns.append(Eqn(primitive, inputs, (var,), source, _silent.get()))
+        self.eqns.append(Eqn(primitive, inputs, (var,), source, is_silent()))
         return RecordedTracer(self, var, source, primitive if primitive.creates else None)
 
     def origin(self, tracer: Any) -> str:
@@ -428,21 +414,6 @@ class Recording(Trace):
         """The program recorded so far, with `outputs` as its results."""
         outvars = [self.atom(value) for value in outputs]
         return dce(Jaxpr(self.constvars, self.consts, self.invars, self.eqns, outvars, self.name))
-
-
-class derivative_rules:
-    """The scope of derivative rules: they never warn, neither now nor where they are recorded."""
-
-    __slots__ = ("errstate", "token")
-
-    def __enter__(self) -> None:
-        self.errstate = np.errstate(all="ignore")
-        self.errstate.__enter__()
-        self.token = _silent.set(True)
-
-    def __exit__(self, *exc: object) -> None:
-        _silent.reset(self.token)
-        self.errstate.__exit__(None, None, None)
 
 
 @contextlib.contextmanager

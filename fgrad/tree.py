@@ -340,16 +340,15 @@ def transpose(
         subtrees = _tree.flatten_up_to(outer_treedef, pytree_to_transpose, "tree.transpose")
         if not subtrees:
             raise TreeTypeError(
-                "tree.transpose: the outer structure has no leaves, so that inner_treedef must be "
-                f"given; the outer structure is {outer_treedef}"
+                "tree.transpose: the outer structure has no leaves, so that inner_treedef must be given; the "
+                f"outer structure is {outer_treedef}"
             )
         inner_treedef = _tree.structure(subtrees[0])
     width, height = inner_treedef.num_leaves, outer_treedef.num_leaves
     if treedef.num_leaves != width * height:
         raise TreeTypeError(
-            f"tree.transpose: expected a tree of {height} times {width} leaves, "
-            f"got {treedef.num_leaves}\n"
-            f"  expected: {outer_treedef.compose(inner_treedef)}\n  got: {treedef}"
+            f"tree.transpose: expected a tree of {height} times {width} leaves, got {treedef.num_leaves}\n  "
+            f"expected: {outer_treedef.compose(inner_treedef)}\n  got: {treedef}"
         )
     columns = [outer_treedef.unflatten(values[i::width]) for i in range(width)]
     return inner_treedef.unflatten(columns)

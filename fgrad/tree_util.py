@@ -406,8 +406,8 @@ def _require(cls: type, *methods: str) -> None:
     for method in methods:
         if not hasattr(cls, method):
             raise TreeTypeError(
-                f"{getattr(cls, '__qualname__', cls)!s} needs the method {method} to be registered "
-                f"as a tree node; it must have {' and '.join(methods)}"
+                f"{getattr(cls, '__qualname__', cls)!s} needs the method {method} to be registered as a tree "
+                f"node; it must have {' and '.join(methods)}"
             )
 
 
@@ -457,13 +457,13 @@ def register_dataclass(
     if data_fields is None or meta_fields is None:
         if data_fields is not None or meta_fields is not None:
             raise TreeTypeError(
-                "register_dataclass: give both data_fields and meta_fields or neither, got "
-                f"{data_fields=} and {meta_fields=}"
+                f"register_dataclass: give both data_fields and meta_fields or neither, got {data_fields=} and "
+                f"{meta_fields=}"
             )
         if not is_dataclass:
             raise TreeTypeError(
-                f"register_dataclass: {nodetype!r} is no dataclass, so that data_fields and "
-                "meta_fields must be given"
+                f"register_dataclass: {nodetype!r} is no dataclass, so that data_fields and meta_fields must "
+                "be given"
             )
         fields = [f for f in dataclasses.fields(nodetype) if f.name not in drop_fields]
         data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
@@ -494,14 +494,14 @@ def _check_fields(nodetype: type, given: set[str], dropped: set[str]) -> None:
     settable = {f.name for f in dataclasses.fields(nodetype) if f.init} - dropped
     if missing := sorted(settable - given):
         raise TreeStructureError(
-            f"register_dataclass: {', '.join(missing)} of {nodetype.__qualname__} are in none of "
-            "data_fields, meta_fields and drop_fields"
+            f"register_dataclass: {', '.join(missing)} of {nodetype.__qualname__} are in none of data_fields, "
+            "meta_fields and drop_fields"
         )
     if odd := sorted(given - settable):
         raise TreeStructureError(
             f"register_dataclass: {', '.join(odd)} cannot be data_fields or meta_fields of "
-            f"{nodetype.__qualname__}: its __init__ takes only {', '.join(sorted(settable))}; "
-            "list a field with init=False in drop_fields"
+            f"{nodetype.__qualname__}: its __init__ takes only {', '.join(sorted(settable))}; list a field "
+            "with init=False in drop_fields"
         )
 
 

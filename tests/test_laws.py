@@ -383,7 +383,7 @@ def drawn(name: str, draw: Draw) -> Sample | None:
 #: Sizes that a primitive has no application of: it needs an axis, or an element.
 NOT_OF_SIZE = {
     "scalar": frozenset(
-        "Concatenate Iota Eye Argmax Argmin Cumsum Cumprod Cummax Cummin Cumlogsumexp "
+        "Concatenate Iota Eye Tri Argmax Argmin Cumsum Cumprod Cummax Cummin Cumlogsumexp "
         "LinearRecurrence Gather AddAt "
         "ScatterSet ScatterAdd ScatterMultiply ScatterMin ScatterMax ProductOfOthers StableOrder "
         "Sort Argsort "

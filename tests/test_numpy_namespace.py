@@ -87,7 +87,9 @@ def agree(
     behind = leaves_of(theirs(*[x - STEP * t for x, t in zip(xs, tangents, strict=True)]))
     for got_tangent, a, b in zip(pushed, ahead, behind, strict=True):
         slope = (np.asarray(a) - np.asarray(b)) / (2 * STEP)
-        np.testing.assert_allclose(got_tangent, slope, rtol=1e-5, atol=1e-6 * (1 + np.abs(slope).max(initial=0.0)))
+        np.testing.assert_allclose(
+            got_tangent, slope, rtol=1e-5, atol=1e-6 * (1 + np.abs(slope).max(initial=0.0))
+        )
     outs, pullback = fgrad.vjp(lambda *v: leaves_of(ours(*v)), *xs)
     cotangents = [noise(rng, out) for out in outs]
     pulled = pullback(cotangents)
@@ -176,7 +178,9 @@ def test_einsum_takes_axis_numbers() -> None:
         y,
     )
     agree(lambda a: fnp.einsum(a, [5, 3]), lambda a: np.einsum(a, [5, 3]), x)
-    agree(lambda a: fnp.einsum(a, [..., 3], [3, ...]), lambda a: np.einsum(a, [..., 3], [3, ...]), x)
+    agree(
+        lambda a: fnp.einsum(a, [..., 3], [3, ...]), lambda a: np.einsum(a, [..., 3], [3, ...]), x
+    )
 
 
 def test_einsum_of_numbers_and_many_labels() -> None:
@@ -253,7 +257,13 @@ def test_pad_takes_widths_in_every_form() -> None:
     x = numbers((2, 3))
     for widths in (1, (1, 2), ((1, 2),), ((0, 1), (2, 0)), np.array([1, 2]), {1: 2}, {0: (1, 0)}):
         same(fnp.pad(x, widths), np.pad(x, widths))
-    for values in (1.5, (1.5, 2.5), ((1.5, 2.5),), ((1.0, 2.0), (3.0, 4.0)), np.array([[1.0], [2.0]])):
+    for values in (
+        1.5,
+        (1.5, 2.5),
+        ((1.5, 2.5),),
+        ((1.0, 2.0), (3.0, 4.0)),
+        np.array([[1.0], [2.0]]),
+    ):
         same(fnp.pad(x, 1, constant_values=values), np.pad(x, 1, constant_values=values))
     same(fnp.pad(np.zeros((0, 2)), 1), np.pad(np.zeros((0, 2)), 1))
 
@@ -314,7 +324,11 @@ def test_reshape_in_both_orders(data: Any, dtype: str) -> None:
     )
     order = data.draw(st.sampled_from("CF"))
     x = numbers(shape, dtype)
-    agree(lambda v: fnp.reshape(v, target, order=order), lambda v: np.reshape(v, target, order=order), x)
+    agree(
+        lambda v: fnp.reshape(v, target, order=order),
+        lambda v: np.reshape(v, target, order=order),
+        x,
+    )
     agree(lambda v: fnp.ravel(v, order), lambda v: np.ravel(v, order), x)
 
 
@@ -382,7 +396,10 @@ def test_roll_and_repeat_by_unknown_numbers() -> None:
     # What is missing is filled with the last element, what is beyond is cut.
     same(repeat(x, np.array([1, 0, 1])), x[[0, 2, 2, 2, 2]])
     same(repeat(x, np.array([4, 4, 4])), np.repeat(x, 4, axis=0)[:5])
-    same(fnp.repeat(x, 2, axis=0, total_repeat_length=7), np.repeat(x, 2, axis=0)[[0, 1, 2, 3, 4, 5, 5]])
+    same(
+        fnp.repeat(x, 2, axis=0, total_repeat_length=7),
+        np.repeat(x, 2, axis=0)[[0, 1, 2, 3, 4, 5, 5]],
+    )
     with pytest.raises(errors.ArgumentError, match="total_repeat_length"):
         fgrad.jit(lambda v, n: fnp.repeat(v, n))(x, 2)
 
@@ -414,7 +431,13 @@ def test_joining_the_rows_of_one_array() -> None:
 
 def test_block() -> None:
     a, b, c = numbers((2, 2)), numbers((2, 1), seed=1), numbers((1, 3), seed=2)
-    agree(lambda *v: fnp.block([[v[0], v[1]], [v[2]]]), lambda *v: np.block([[v[0], v[1]], [v[2]]]), a, b, c)
+    agree(
+        lambda *v: fnp.block([[v[0], v[1]], [v[2]]]),
+        lambda *v: np.block([[v[0], v[1]], [v[2]]]),
+        a,
+        b,
+        c,
+    )
     agree(lambda v: fnp.block(v), lambda v: np.block(v), a)
     agree(lambda v: fnp.block([v, 2.0]), lambda v: np.block([v, 2.0]), c[0])
     for wrong in ([], [[a], b], ([a],)):
@@ -433,11 +456,21 @@ def test_insert_and_delete(data: Any) -> None:
     several = data.draw(st.lists(st.integers(-size, size - 1), max_size=3))
     mask = np.array([data.draw(st.booleans()) for _ in range(size)])
     x = numbers(shape)
-    objects = (one, several, np.array(several, int), mask, slice(one, None, 2), slice(None, None, -2))
+    objects = (
+        one,
+        several,
+        np.array(several, int),
+        mask,
+        slice(one, None, 2),
+        slice(None, None, -2),
+    )
     obj = data.draw(st.sampled_from(objects))
     agree(lambda v: fnp.delete(v, obj, axis), lambda v: np.delete(v, obj, axis), x)
     agree(
-        lambda v, w: fnp.insert(v, obj, w, axis), lambda v, w: np.insert(v, obj, w, axis), x, np.array(1.5)
+        lambda v, w: fnp.insert(v, obj, w, axis),
+        lambda v, w: np.insert(v, obj, w, axis),
+        x,
+        np.array(1.5),
     )
     got = fgrad.jit(lambda v, i: fnp.delete(v, i, axis))(x, one)
     same(got, np.delete(x, one, axis))
@@ -463,7 +496,13 @@ def test_insert_rows() -> None:
 
 def test_trim_zeros() -> None:
     x = np.array([[0, 0, 0], [0, 1, 2], [0, 0, 0]])
-    for arguments in ((x,), (x, "f"), (x, "fb", 0), (np.zeros(3),), (np.array([0.0, 1.0, 0.0]), "b")):
+    for arguments in (
+        (x,),
+        (x, "f"),
+        (x, "fb", 0),
+        (np.zeros(3),),
+        (np.array([0.0, 1.0, 0.0]), "b"),
+    ):
         same(fnp.trim_zeros(*arguments), np.trim_zeros(*arguments))
 
 
@@ -512,7 +551,10 @@ def test_products_of_random_ranks(data: Any) -> None:
         (lambda xp, a, b: xp.vecmat(a, b), (v, y)),
         (lambda xp, a, b: xp.inner(a, b), (x, w)),
         (lambda xp, a, b: xp.tensordot(a, b, 1), (x, numbers((k, m), dtype, 4))),
-        (lambda xp, a, b: xp.tensordot(a, b, ([-1, 0], [1, 0])), (x, numbers((x.shape[0], k, 2), dtype, 4))),
+        (
+            lambda xp, a, b: xp.tensordot(a, b, ([-1, 0], [1, 0])),
+            (x, numbers((x.shape[0], k, 2), dtype, 4)),
+        ),
         (lambda xp, a, b: xp.tensordot(a, b, 0), (v, w)),
         (lambda xp, a, b: xp.outer(a, b), (v, w)),
         (lambda xp, a, b: xp.kron(a, b), (x, w)),
@@ -550,7 +592,9 @@ def test_products_in_a_preferred_dtype() -> None:
     assert fnp.dot(x, x, preferred_element_type=np.int32).dtype == np.int32
     y = numbers((2, 2), "float32")
     for product in (fnp.matmul, fnp.dot, fnp.inner, fnp.tensordot, fnp.vdot):
-        assert product(y, y, preferred_element_type="float64", precision="highest").dtype == np.float64
+        assert (
+            product(y, y, preferred_element_type="float64", precision="highest").dtype == np.float64
+        )
     assert fnp.einsum("ij,jk", y, y, preferred_element_type="float64").dtype == np.float64
     assert fnp.matmul(y, y.astype(float), preferred_element_type="float32").dtype == np.float32
 
@@ -591,8 +635,22 @@ def test_convolve_and_correlate_of_all_sizes(mode: str, dtype: str) -> None:
         for n in range(1, 6):
             x, y = numbers((m,), dtype), numbers((n,), dtype, 1)
             small = dtype == "float64" and m in (2, 5) and n in (1, 3)
-            agree(lambda a, b: fnp.convolve(a, b, mode), lambda a, b: np.convolve(a, b, mode), x, y, traced=small, rtol=1e-5)
-            agree(lambda a, b: fnp.correlate(a, b, mode), lambda a, b: np.correlate(a, b, mode), x, y, traced=small, rtol=1e-5)
+            agree(
+                lambda a, b: fnp.convolve(a, b, mode),
+                lambda a, b: np.convolve(a, b, mode),
+                x,
+                y,
+                traced=small,
+                rtol=1e-5,
+            )
+            agree(
+                lambda a, b: fnp.correlate(a, b, mode),
+                lambda a, b: np.correlate(a, b, mode),
+                x,
+                y,
+                traced=small,
+                rtol=1e-5,
+            )
 
 
 def test_convolution_of_batches() -> None:
@@ -600,7 +658,9 @@ def test_convolution_of_batches() -> None:
     table = fgrad.vmap(fgrad.vmap(fnp.convolve, (None, 0)), (0, None))(x, y)
     want = np.array([[np.convolve(a, b) for b in y] for a in x])
     same(table, want)
-    gradient = fgrad.grad(lambda a: fnp.sum(fgrad.vmap(fgrad.vmap(fnp.convolve, (None, 0)), (0, None))(a, y) ** 2))(x)
+    gradient = fgrad.grad(
+        lambda a: fnp.sum(fgrad.vmap(fgrad.vmap(fnp.convolve, (None, 0)), (0, None))(a, y) ** 2)
+    )(x)
     by_rows = [
         fgrad.grad(lambda a: sum(fnp.sum(fnp.convolve(a, b) ** 2) for b in y))(row) for row in x
     ]
@@ -621,7 +681,12 @@ def test_diff_and_trapezoid(data: Any) -> None:
         x,
     )
     places = np.cumsum(np.arange(1.0, shape[axis] + 1))
-    agree(lambda v, t: fnp.trapezoid(v, t, axis=axis), lambda v, t: np.trapezoid(v, t, axis=axis), x, places)
+    agree(
+        lambda v, t: fnp.trapezoid(v, t, axis=axis),
+        lambda v, t: np.trapezoid(v, t, axis=axis),
+        x,
+        places,
+    )
     agree(lambda v: fnp.trapezoid(v, v, axis=axis), lambda v: np.trapezoid(v, v, axis=axis), x)
 
 
@@ -632,7 +697,9 @@ def test_gradient_of_samples(data: Any) -> None:
     order = data.draw(st.sampled_from([1, 2]))
     x = numbers(shape)
     uneven = [np.cumsum(1.0 + np.arange(size) % 3) for size in shape]
-    agree(lambda v: fnp.gradient(v, edge_order=order), lambda v: np.gradient(v, edge_order=order), x)
+    agree(
+        lambda v: fnp.gradient(v, edge_order=order), lambda v: np.gradient(v, edge_order=order), x
+    )
     agree(
         lambda v: fnp.gradient(v, *uneven, edge_order=order),
         lambda v: np.gradient(v, *uneven, edge_order=order),
@@ -657,7 +724,12 @@ def test_interp_at_and_beyond_the_ends() -> None:
     same(fnp.interp(at, angles, values, period=360.0), np.interp(at, angles, values, period=360.0))
     inner = np.array([0.25, 2.5])
     knots = np.array([-3.0, 1.0, 4.0])
-    agree(lambda t, f: fnp.interp(t, knots, f), lambda t, f: np.interp(t, knots, f), inner, numbers((3,)))
+    agree(
+        lambda t, f: fnp.interp(t, knots, f),
+        lambda t, f: np.interp(t, knots, f),
+        inner,
+        numbers((3,)),
+    )
     slope = fgrad.grad(lambda k: fnp.sum(fnp.interp(inner, k, fp[:3])))(knots)
     ahead = [np.interp(inner, knots + STEP * e, fp[:3]).sum() for e in np.eye(3)]
     behind = [np.interp(inner, knots - STEP * e, fp[:3]).sum() for e in np.eye(3)]
@@ -760,7 +832,9 @@ def test_constants_of_random_shapes(data: Any, dtype: str) -> None:
         same(getattr(fnp, name)(shape), getattr(np, name)(shape))
         same(getattr(fnp, name + "_like")(x), getattr(np, name + "_like")(x))
         same(getattr(fnp, name + "_like")(x, "float32"), getattr(np, name + "_like")(x, "float32"))
-        same(getattr(fnp, name + "_like")(x, shape=(2,)), getattr(np, name + "_like")(x, shape=(2,)))
+        same(
+            getattr(fnp, name + "_like")(x, shape=(2,)), getattr(np, name + "_like")(x, shape=(2,))
+        )
     for fill in (2, 2.5, -0.0, np.nan, True, np.float32(1.5)):
         same(fnp.full(shape, fill), np.full(shape, fill))
         if np.dtype(dtype).kind in "fc":
@@ -821,11 +895,17 @@ def test_spacing_is_numpys(start: float, stop: float, num: int, endpoint: bool, 
         lambda a: np.linspace(a, 2.0, axis=axis, **keywords),
         ends,
     )
-    same(fnp.linspace(start, stop, dtype=int, **keywords), np.linspace(start, stop, dtype=int, **keywords))
+    same(
+        fnp.linspace(start, stop, dtype=int, **keywords),
+        np.linspace(start, stop, dtype=int, **keywords),
+    )
     step = np.linspace(start, stop, retstep=True, **keywords)[1]
     same(fnp.linspace(start, stop, retstep=True, **keywords)[1], step)
     with np.errstate(all="ignore"):
-        same(fnp.logspace(start / 10, stop / 10, **keywords), np.logspace(start / 10, stop / 10, **keywords))
+        same(
+            fnp.logspace(start / 10, stop / 10, **keywords),
+            np.logspace(start / 10, stop / 10, **keywords),
+        )
         same(
             fnp.geomspace(abs(start) + 1, abs(stop) + 1, **keywords),
             np.geomspace(abs(start) + 1, abs(stop) + 1, **keywords),
@@ -834,7 +914,12 @@ def test_spacing_is_numpys(start: float, stop: float, num: int, endpoint: bool, 
 
 def test_spacing_keeps_float32() -> None:
     x = np.float32(0.5)
-    for got in (fnp.linspace(x, 1.0, 4), fnp.logspace(x, 1.0, 4), fnp.geomspace(x, 1.0, 4), fnp.arange(x)):
+    for got in (
+        fnp.linspace(x, 1.0, 4),
+        fnp.logspace(x, 1.0, 4),
+        fnp.geomspace(x, 1.0, 4),
+        fnp.arange(x),
+    ):
         assert got.dtype == np.float32
     assert fgrad.jit(lambda v: fnp.linspace(v, 1.0, 4))(x).dtype == np.float32
 
@@ -855,7 +940,17 @@ def test_geomspace_ends_signs_and_spirals() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(4,), (4.0,), (1, 7, 2), (5, 1, -1), (0.0, 1.0, 0.1), (3, 3), (2, 1), (np.int64(3),), (-1.5, 2)],
+    [
+        (4,),
+        (4.0,),
+        (1, 7, 2),
+        (5, 1, -1),
+        (0.0, 1.0, 0.1),
+        (3, 3),
+        (2, 1),
+        (np.int64(3),),
+        (-1.5, 2),
+    ],
 )
 def test_arange(arguments: Any) -> None:
     same(fnp.arange(*arguments), np.arange(*arguments))
@@ -864,16 +959,23 @@ def test_arange(arguments: Any) -> None:
 
 
 def test_arange_needs_known_numbers() -> None:
-    with pytest.raises(errors.ConcretizationTypeError, match="arange: stop must be known while tracing"):
+    with pytest.raises(
+        errors.ConcretizationTypeError, match="arange: stop must be known while tracing"
+    ):
         fgrad.jit(fnp.arange)(3)
-    with pytest.raises(errors.DerivativeCutError, match="fnp.arange"):
+    with pytest.raises(errors.DerivativeCutError, match=re.escape("fnp.arange")):
         fgrad.grad(lambda x: fnp.arange(0.0, x).sum())(3.0)
     with pytest.raises(errors.ArgumentError, match="step is 0"):
         fnp.arange(0, 3, 0)
 
 
 def test_sizes_must_be_known() -> None:
-    for function in (fnp.zeros, fnp.eye, lambda n: fnp.full(n, 1.0), lambda n: fnp.linspace(0.0, 1.0, n)):
+    for function in (
+        fnp.zeros,
+        fnp.eye,
+        lambda n: fnp.full(n, 1.0),
+        lambda n: fnp.linspace(0.0, 1.0, n),
+    ):
         with pytest.raises(errors.TracerIntegerConversionError, match="static_argnums"):
             fgrad.jit(function)(3)
     with pytest.raises(errors.ShapeError, match="negative"):
@@ -910,7 +1012,10 @@ def test_nested_data_has_one_dtype_traced_or_not() -> None:
         want = made(x)
         same(fgrad.jit(made)(x), want)
         same(fgrad.vmap(made)(np.array([x]))[0], want) if isinstance(x, np.generic) else None
-    same(fgrad.jit(lambda v: fnp.asarray([v, [1.0, 2.0]]))(numbers((2,), "float32")), np.array([numbers((2,), "float32"), [1, 2]], "float32"))
+    same(
+        fgrad.jit(lambda v: fnp.asarray([v, [1.0, 2.0]]))(numbers((2,), "float32")),
+        np.array([numbers((2,), "float32"), [1, 2]], "float32"),
+    )
     with pytest.raises(errors.ShapeError):
         fnp.array([[1.0, 2.0], [3.0]])
     with pytest.raises(errors.ShapeError):
@@ -926,15 +1031,22 @@ def test_a_python_number_stays_weak() -> None:
     assert fnp.full_like(2.0, 3).dtype == np.float64
 
 
-@pytest.mark.parametrize("made", [fnp.array, fnp.asarray, fnp.copy, lambda x: fnp.array(x, copy=False)])
+@pytest.mark.parametrize(
+    "made", [fnp.array, fnp.asarray, fnp.copy, lambda x: fnp.array(x, copy=False)]
+)
 def test_results_never_share_memory_that_can_be_written_to(made: Any) -> None:
     x = np.arange(4.0)
-    for given in (x, x[::2], x.reshape(2, 2), memoryview(x), np.ma.getdata(x)):
-        before = np.array(given)
-        got = made(given)
+    for data in (x, x[::2], x.reshape(2, 2), memoryview(x), np.ma.getdata(x)):
+        before = np.array(data)
+        got = made(data)
         x += 1.0
         np.testing.assert_array_equal(got, before)
-    for got in (fnp.reshape(x, (2, 2)), fnp.broadcast_to(x, (2, 4)), fnp.diag(x.reshape(2, 2)), *fnp.split(x, 2)):
+    for got in (
+        fnp.reshape(x, (2, 2)),
+        fnp.broadcast_to(x, (2, 4)),
+        fnp.diag(x.reshape(2, 2)),
+        *fnp.split(x, 2),
+    ):
         before = np.array(got)
         x += 1.0
         np.testing.assert_array_equal(got, before)
@@ -946,9 +1058,9 @@ def test_results_never_share_memory_that_can_be_written_to(made: Any) -> None:
 def test_asarray_may_refuse_to_copy() -> None:
     x = fnp.arange(3.0)
     assert np.shares_memory(fnp.asarray(x, copy=False), x)
-    for given, dtype in ((np.arange(3.0), None), ([1, 2], None), (x, "float32")):
+    for data, dtype in ((np.arange(3.0), None), ([1, 2], None), (x, "float32")):
         with pytest.raises(ValueError, match="copy=False"):
-            fnp.asarray(given, dtype, copy=False)
+            fnp.asarray(data, dtype, copy=False)
 
 
 @pytest.mark.parametrize(
@@ -970,7 +1082,12 @@ def test_data_that_is_no_array(data: Any, error: type, words: str) -> None:
 
 
 def test_grids_and_brackets() -> None:
-    for key in (slice(3), slice(0, 1, 3j), (slice(0, 2), slice(1, 4)), (slice(0, 1, 0.25), slice(0, 4, 2j))):
+    for key in (
+        slice(3),
+        slice(0, 1, 3j),
+        (slice(0, 2), slice(1, 4)),
+        (slice(0, 1, 0.25), slice(0, 4, 2j)),
+    ):
         same(fnp.mgrid[key], np.mgrid[key])
         same(fnp.ogrid[key], np.ogrid[key])
     x = numbers((3,))
@@ -1018,7 +1135,10 @@ def test_files_buffers_and_other_libraries(tmp_path: Any) -> None:
 
 
 def test_scalar_types_are_numpys_and_make_arrays() -> None:
-    for name in "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split():
+    for name in (
+        "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
+        "float16 float32 float64 complex64 complex128"
+    ).split():
         ours, theirs = getattr(fnp, name), getattr(np, name)
         assert ours == theirs
         assert theirs == ours
@@ -1050,7 +1170,11 @@ def test_questions_about_dtypes() -> None:
     assert fgrad.jit(lambda v: fnp.zeros(3) if fnp.isscalar(v) else v)(1.0).shape == (3,)
     assert fnp.iscomplexobj([1j, 2])
     assert not fnp.iscomplexobj("text")
-    for wrong in ("floot", np.dtype("M8[D]"), np.longdouble if np.longdouble is not np.float64 else "U3"):
+    for wrong in (
+        "floot",
+        np.dtype("M8[D]"),
+        np.longdouble if np.longdouble is not np.float64 else "U3",
+    ):
         with pytest.raises(errors.DTypeError):
             fnp.zeros(2, wrong)
 
@@ -1073,7 +1197,9 @@ def test_32_bit_mode() -> None:
             fnp.cov(np.ones((2, 3))),
         ]
         assert {x.dtype.name for x in made} == {"float32"}
-        assert {x.dtype.name for x in (fnp.arange(3), fnp.asarray(1), fnp.indices((2,)))} == {"int32"}
+        assert {x.dtype.name for x in (fnp.arange(3), fnp.asarray(1), fnp.indices((2,)))} == {
+            "int32"
+        }
         assert fnp.result_type("float64", "int32") == np.float32
     finally:
         fgrad.config.update("fgrad_enable_x64", True)
@@ -1082,18 +1208,28 @@ def test_32_bit_mode() -> None:
 # ---- comparison ----------------------------------------------------------------------------------
 
 
-@given(st.lists(st.sampled_from([0.0, 1.0, 1.0 + 1e-9, np.nan, np.inf, -np.inf]), min_size=2, max_size=6))
+@given(
+    st.lists(
+        st.sampled_from([0.0, 1.0, 1.0 + 1e-9, np.nan, np.inf, -np.inf]), min_size=2, max_size=6
+    )
+)
 def test_closeness(values: list[float]) -> None:
     x, y = np.array(values), np.array(values[::-1])
     for equal_nan in (False, True):
         same(fnp.isclose(x, y, equal_nan=equal_nan), np.isclose(x, y, equal_nan=equal_nan))
-        assert bool(fnp.allclose(x, y, equal_nan=equal_nan)) == np.allclose(x, y, equal_nan=equal_nan)
+        assert bool(fnp.allclose(x, y, equal_nan=equal_nan)) == np.allclose(
+            x, y, equal_nan=equal_nan
+        )
         assert bool(fnp.array_equal(x, y, equal_nan)) == np.array_equal(x, y, equal_nan)
     assert bool(fnp.array_equiv(x, y[None])) == np.array_equiv(x, y[None])
 
 
 def test_closeness_of_other_dtypes() -> None:
-    for x, y in ((np.array([True, False]), np.array([1.0, 0.0])), (np.arange(3), np.arange(3)), (1j, 1j)):
+    for x, y in (
+        (np.array([True, False]), np.array([1.0, 0.0])),
+        (np.arange(3), np.arange(3)),
+        (1j, 1j),
+    ):
         assert np.asarray(fnp.isclose(x, y)).all()
         assert bool(fnp.array_equal(x, y, equal_nan=True))
     assert not bool(fnp.array_equal([1, 2], [1, 2, 3]))

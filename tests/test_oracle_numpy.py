@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import PROFILE
-from support.modules import IS_JAX, fgrad, fnp
+from support.modules import IS_JAX, beyond_jax, fgrad, fnp
 from support.oracle import NUMPY, Call, inner, is_inexact, leaves_of
 from support.rows import (
     NEEDS_VALUES,
@@ -44,13 +44,20 @@ JAX_CANNOT: dict[str, str] = {
         (e for name in ("histogram2d", "histogramdd") for e in ROWS[name]),
         "JAX counts in integers where NumPy counts in floats",
     ),
+    **dict.fromkeys(ROWS["fix"], "JAX has removed it"),
+    "xp.sinc(F)": "JAX loses half of the digits of the second slope near zero",
     "xp.polydiv(V, P3)": "the remainder of JAX keeps its leading zeros",
     "xp.polyint(C, m=2, k=[0.5, 1.5])": "JAX takes no list",
 }
 
 # Public names of `fgrad.numpy` that the table has but the package does not have yet. A name that
 # arrives must leave this set, which makes its row run.
-NOT_YET: frozenset[str] = frozenset()
+NOT_YET: frozenset[str] = frozenset(
+    "bartlett blackman hamming hanning kaiser frexp i0 packbits unpackbits unwrap poly polyadd "
+    "polyder polydiv polyfit polyint polymul polysub roots fft.fft fft.fft2 fft.fftfreq fft.fftn "
+    "fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft "
+    "fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftfreq fft.rfftn".split()
+)
 
 BY_JAX = 3 if PROFILE == "quick" else 1000
 
@@ -181,15 +188,17 @@ def check_derivatives(call: Call, by_jax: bool, by_jit: bool) -> None:
         np.testing.assert_allclose(
             *paired, rtol=2e-4 if call.narrow else 1e-9, atol=1e-4 if call.narrow else 1e-9
         )
-    if not call.narrow:
+    if "'float32'" not in call.expression:
         restricted = call.inexact(call.on(fnp))
 
         def pulled(*moved: Any) -> Any:
-            return fgrad.vjp(restricted, *moved)[1]([fnp.asarray(ct) for ct in call.cotangents])
+            out, pull = fgrad.vjp(restricted, *moved)
+            cotangents = zip(call.cotangents, out, strict=True)
+            return pull([fnp.asarray(ct).astype(leaf.dtype) for ct, leaf in cotangents])
 
         for left, right in zip(second, call.second_by_differences(pulled), strict=True):
             known = np.isfinite(right)
-            close(np.asarray(left)[known], right[known], False, 1e-4)
+            close(np.asarray(left)[known], right[known], call.narrow, 1e-4)
     if by_jit:
         same(fgrad.jit(run)(primals, call.tangents, call.cotangents), results, call.narrow)
 
@@ -237,8 +246,23 @@ def run_row(name: str) -> Counter[str]:
     return ran
 
 
-def rows_to_run() -> list[str]:
-    return sorted(set(ROWS) - NOT_YET)
+# Rows that JAX cannot run as the module under test, for the reasons above or those given here.
+BEYOND_JAX = {
+    "arccosh": "its slope is on the wrong branch",
+    "fix": "JAX has removed it",
+    "promote_types": "float32 with int64 is float32 in JAX",
+    "unique": "its derivative is zero in JAX",
+    **dict.fromkeys(("choose", "compress", "extract"), "known values are unknown under jit"),
+    **dict.fromkeys(("histogram2d", "histogramdd"), "JAX counts in integers"),
+    **dict.fromkeys(("linalg.eig", "linalg.eigvals", "poly", "roots"), "JAX refuses to derive it"),
+}
+
+
+def rows_to_run() -> list[Any]:
+    if not IS_JAX:
+        return sorted(set(ROWS) - NOT_YET)
+    marked = [pytest.param(n, marks=beyond_jax(why)) for n, why in BEYOND_JAX.items()]
+    return [*sorted(set(ROWS) - set(BEYOND_JAX)), *marked]
 
 
 @pytest.mark.parametrize("name", rows_to_run())
@@ -256,7 +280,8 @@ def test_every_public_name_has_a_row() -> None:
 
 
 def test_the_names_that_are_still_missing_are_listed() -> None:
-    assert {name for name in ROWS if not present(name)} == NOT_YET
+    missing = {name for name in ROWS if not present(name)}
+    assert missing == ({"fix"} if IS_JAX else NOT_YET)
 
 
 def test_expressions_call_the_function_of_their_row() -> None:
@@ -304,7 +329,8 @@ def test_strong_dtypes_promote_as_numpy_2(name: str) -> None:
             with pytest.raises(TypeError):
                 getattr(fnp, name)(*args)
             continue
-        got = getattr(fnp, name)(*args)
+        with np.errstate(all="ignore"):
+            got = getattr(fnp, name)(*args)
         close(got, want, True)
         if not IS_JAX:
             assert got.dtype == want.dtype, (left, right)

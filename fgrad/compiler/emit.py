@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import itertools
 import keyword
 import re
@@ -35,6 +36,8 @@ class Emitter:
         self.constants: dict[str, Any] = {"np": np}
         self._by_key: dict[Any, str] = {}
         self._fresh = _identifiers()
+        # Variables and constants share one function: no name stands for two things.
+        self._taken = {"np", self.name, *dir(builtins)}
         #: The types of the operands of the equation being lowered.
         self.operands: list[Aval] = []
         self._names: dict[Var, str] = {}
@@ -52,9 +55,10 @@ class Emitter:
             hint = "_" + hint
         name = hint
         for number in itertools.count(1):
-            if name not in self.constants and name != self.name:
+            if name not in self._taken:
                 break
             name = f"{hint}_{number}"
+        self._taken.add(name)
         self.constants[name] = value
         self._by_key[key] = name
         return name
@@ -77,8 +81,9 @@ class Emitter:
     def var(self, var: Var) -> str:
         if var not in self._names:
             name = next(self._fresh)
-            while name in self.constants or name == self.name:
+            while name in self._taken:
                 name = next(self._fresh)
+            self._taken.add(name)
             self._names[var] = name
         return self._names[var]
 

@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from fgrad.avals import Aval, aval_of
 from fgrad.source_info import source_text
+
+_silent: ContextVar[bool] = ContextVar("fgrad_silent", default=False)
+is_silent = _silent.get
+_source: ContextVar[Any] = ContextVar("fgrad_source", default=None)
+#: The source of the equation that runs, if one does: what runs in its place has the same.
+source_of_equation = _source.get
+
+
+class derivative_rules:
+    """The scope of derivative rules: they never warn, neither now nor where they are recorded."""
+
+    __slots__ = ("errstate", "token")
+
+    def __enter__(self) -> None:
+        self.errstate = np.errstate(all="ignore")
+        self.errstate.__enter__()
+        self.token = _silent.set(True)
+
+    def __exit__(self, *exc: object) -> None:
+        _silent.reset(self.token)
+        self.errstate.__exit__(None, None, None)
 
 
 class Var:
@@ -123,7 +147,15 @@ def eval_jaxpr(jaxpr: Jaxpr, *args: Any) -> list[Any]:
     env.update(zip(jaxpr.invars, args, strict=True))
     for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
         values = [a.value if type(a) is Literal else env[a] for a in eqn.inputs]  # type: ignore[index]
-        answer = eqn.primitive(*values)
+        token = _source.set(eqn.source)
+        try:
+            if eqn.silent:
+                with derivative_rules():
+                    answer = eqn.primitive(*values)
+            else:
+                answer = eqn.primitive(*values)
+        finally:
+            _source.reset(token)
         del values
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outputs, answer, strict=True))

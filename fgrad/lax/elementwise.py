@@ -373,8 +373,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     if shape_of(a) != shape_of(b) or shape_of(condition) not in ((), shape_of(a)):
         raise ShapeError(
             f"select: the condition has shape {shape_of(condition)}, the cases {shape_of(a)} and "
-            f"{shape_of(b)}; they must "
-            "agree, or use fnp.where, which broadcasts"
+            f"{shape_of(b)}; they must agree, or use fnp.where, which broadcasts"
         )
     return wrap(p.select(condition, a, b))  # type: ignore[no-any-return]
 

@@ -137,9 +137,8 @@ def dot(
         ranks = len(shape_of(x)), len(shape_of(y))
         if not all(rank in (1, 2) for rank in ranks) or shape_of(x)[-1] != shape_of(y)[0]:
             raise ShapeError(
-                f"dot: shapes {shape_of(x)} and {shape_of(y)} are not those of vectors or "
-                "matrices that fit; use fnp.dot or "
-                "lax.dot_general for others"
+                f"dot: shapes {shape_of(x)} and {shape_of(y)} are not those of vectors or matrices that fit; "
+                "use fnp.dot or lax.dot_general for others"
             )
         dimension_numbers = (((ranks[0] - 1,), (0,)), ((), ()))
     return dot_general(wrap(x), wrap(y), dimension_numbers, precision, preferred_element_type)
@@ -175,7 +174,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array
     x, y = operand(lhs, "batch_matmul"), operand(rhs, "batch_matmul")
     if len(shape_of(x)) < 2 or shape_of(x)[:-2] != shape_of(y)[:-2]:
         raise ShapeError(
-            f"batch_matmul: shapes {shape_of(x)} and {shape_of(y)} must have two axes or more, "
-            "the leading ones equal"
+            f"batch_matmul: shapes {shape_of(x)} and {shape_of(y)} must have two axes or more, the leading "
+            "ones equal"
         )
     return wrap(contraction.matmul(x, y))  # type: ignore[no-any-return]

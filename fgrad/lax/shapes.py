@@ -218,14 +218,14 @@ def broadcast_in_dim(
     )
     if len(places) != len(own) or list(places) != sorted(places):
         raise AxisError(
-            f"broadcast_in_dim: broadcast_dimensions {places} must give each of the {len(own)} "
-            "axes its place, ascending"
+            f"broadcast_in_dim: broadcast_dimensions {places} must give each of the {len(own)} axes its place, "
+            "ascending"
         )
     for axis, place in enumerate(places):
         if own[axis] not in (1, wanted[place]):
             raise ShapeError(
-                f"broadcast_in_dim: axis {axis} of the operand, of shape {own}, cannot become "
-                f"axis {place} of shape {wanted}"
+                f"broadcast_in_dim: axis {axis} of the operand, of shape {own}, cannot become axis {place} of "
+                f"shape {wanted}"
             )
     spread = [1] * len(wanted)
     for axis, place in enumerate(places):
@@ -546,8 +546,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     counts = static_shape(sizes, "split: sizes")
     if sum(counts) != shape_of(x)[position]:
         raise ShapeError(
-            f"split: sizes {counts} add up to {sum(counts)}, but axis {axis} has "
-            f"{shape_of(x)[position]}"
+            f"split: sizes {counts} add up to {sum(counts)}, but axis {axis} has {shape_of(x)[position]}"
         )
     ends = np.cumsum((0, *counts)).tolist()
     whole = (np.s_[:],) * position
@@ -633,8 +632,7 @@ def pad(
     ndim = len(shape_of(x))
     if len(config) != ndim or any(len(entry) != 3 or entry[2] < 0 for entry in config):
         raise ArgumentError(
-            f"pad: padding_config {config} must hold (low, high, interior >= 0) for each of "
-            f"{ndim} axes"
+            f"pad: padding_config {config} must hold (low, high, interior >= 0) for each of {ndim} axes"
         )
     low, high, interior = (tuple(entry[i] for entry in config) for i in range(3))
     dtype = common_dtype([aval_of(x), aval_of(value)])

@@ -62,15 +62,14 @@ def slice(
     steps = (1,) * len(shape) if strides is None else static_shape(strides, "slice: strides")
     if not len(starts) == len(limits) == len(steps) == len(shape) or 0 in steps:
         raise ArgumentError(
-            f"slice: start_indices {starts}, limit_indices {limits} and strides {steps} must "
-            "have one number for each of "
-            f"{len(shape)} axes, the strides positive"
+            f"slice: start_indices {starts}, limit_indices {limits} and strides {steps} must have one number "
+            f"for each of {len(shape)} axes, the strides positive"
         )
     for start, limit, n in zip(starts, limits, shape, strict=True):
         if not start <= limit <= n:
             raise IndexOutOfRangeError(
-                f"slice: start_indices {starts} and limit_indices {limits} do not lie in order "
-                f"within shape {shape}"
+                f"slice: start_indices {starts} and limit_indices {limits} do not lie in order within shape "
+                f"{shape}"
             )
     return wrap(  # type: ignore[no-any-return]
         static_index(x, [builtins.slice(*item) for item in zip(starts, limits, steps, strict=True)])
@@ -152,8 +151,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     size, place = shape_of(x)[position], static_int(index, "index_in_dim: index")
     if not -size <= place < size:
         raise IndexOutOfRangeError(
-            f"index_in_dim: index {place} is out of range for axis {axis}, which has {size} "
-            "elements"
+            f"index_in_dim: index {place} is out of range for axis {axis}, which has {size} elements"
         )
     place %= size
     item: Any = builtins.slice(place, place + 1) if keepdims else place
@@ -259,8 +257,7 @@ def dynamic_slice(
     sizes = static_shape(slice_sizes, "dynamic_slice: slice_sizes")
     if len(sizes) != len(shape_of(x)):
         raise ArgumentError(
-            f"dynamic_slice: slice_sizes {sizes} must have one number for each of "
-            f"{len(shape_of(x))} axes"
+            f"dynamic_slice: slice_sizes {sizes} must have one number for each of {len(shape_of(x))} axes"
         )
     starts = _starts(start_indices, shape_of(x), sizes, "dynamic_slice", allow_negative_indices)
     return wrap(_block(x, starts, sizes))  # type: ignore[no-any-return]

@@ -455,8 +455,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     position = normal_axis(axis, len(shape), "glu")
     if shape[position] % 2:
         raise ShapeError(
-            f"glu: axis {axis} has {shape[position]} elements, which cannot be halved; give an "
-            "even size"
+            f"glu: axis {axis} has {shape[position]} elements, which cannot be halved; give an even size"
         )
     half = shape[position] // 2
     lead = (slice(None),) * position

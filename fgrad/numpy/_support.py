@@ -92,7 +92,11 @@ def normal_axis(axis: Any, ndim: int, name: str) -> int:
     """A non-negative axis."""
     position = static_int(axis, f"{name}: axis")
     if not -ndim <= position < ndim:
-        has = f"{ndim} axes; give one from {-ndim} to {ndim - 1}" if ndim > 1 else "one axis; give 0 or -1"
+        has = (
+            f"{ndim} axes; give one from {-ndim} to {ndim - 1}"
+            if ndim > 1
+            else "one axis; give 0 or -1"
+        )
         raise AxisError(
             f"{name}: axis {position} is out of range for an array with {has if ndim else 'no axes'}"
         )

@@ -57,8 +57,8 @@ def index_mode(mode: Any, what: str, default: str) -> Any:
     name = {"drop": "fill", "fill_or_drop": "fill"}.get(name, name)
     if name not in MODES:
         raise ArgumentError(
-            f"{what}: mode={mode!r} is not a mode; use 'promise_in_bounds', 'clip', 'wrap', "
-            "'fill', 'drop' or 'raise'"
+            f"{what}: mode={mode!r} is not a mode; use 'promise_in_bounds', 'clip', 'wrap', 'fill', 'drop' or "
+            "'raise'"
         )
     return name
 
@@ -358,8 +358,8 @@ class _Part:
             if mode in ("clip", "wrap") and 0 not in broadcast:
                 if any([selected[axis] == 0 for axis in axes]):
                     raise IndexOutOfRangeError(
-                        f"{what}: an axis without elements is indexed, in an array of shape "
-                        f"{shape}; mode={mode!r} finds none there ({here()})"
+                        f"{what}: an axis without elements is indexed, in an array of shape {shape}; "
+                        f"mode={mode!r} finds none there ({here()})"
                     )
 
     def of(self, x: Any) -> _Part:
@@ -405,9 +405,8 @@ class _Part:
         known = [concrete(i) if isinstance(i, Tracer) else i for i in selection.indices]
         if any([i is None for i in known]):
             raise ArgumentError(
-                f"{what}: the indices are unknown while tracing, so that it is unknown how often "
-                f"the function applies to an element ({here()}); pass unique_indices=True if none "
-                "repeats"
+                f"{what}: the indices are unknown while tracing, so that it is unknown how often the function "
+                f"applies to an element ({here()}); pass unique_indices=True if none repeats"
             )
         sizes = index_shape(selection.static, aval_of(self.x).shape)
         return distinct_rounds(known, selection.axes, sizes, self.mode)
@@ -421,8 +420,8 @@ def cast(values: Any, dtype: np.dtype[Any], what: str) -> Any:
     known_kind = own.weak and own.dtype.kind == "i" and dtype.kind in "iu"
     if not known_kind and not np.can_cast(own.dtype, dtype, "same_kind"):
         warnings.warn(
-            f"{what}: values of dtype {own.dtype} are cast to {dtype}, the dtype of x, which loses "
-            f"a part of them ({here()}); convert x or the values first",
+            f"{what}: values of dtype {own.dtype} are cast to {dtype}, the dtype of x, which loses a part of "
+            f"them ({here()}); convert x or the values first",
             FutureWarning,
             stacklevel=4,
         )

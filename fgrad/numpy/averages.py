@@ -161,8 +161,7 @@ def _check_mean(center: Any, axes: tuple[int, ...], shape: tuple[int, ...], name
     expected = tuple([1 if axis in axes else n for axis, n in enumerate(shape)])
     if shape_of(center) != expected:
         raise ShapeError(
-            f"{name}: mean= has shape {shape_of(center)}, expected {expected}; compute it with "
-            "keepdims=True"
+            f"{name}: mean= has shape {shape_of(center)}, expected {expected}; compute it with keepdims=True"
         )
 
 
@@ -360,8 +359,7 @@ def fitting_weights(w: Any, shape: Any, axis: Any, axes: tuple[int, ...], name: 
         return w
     if axis is None:
         raise ShapeError(
-            f"{name}: weights of shape {own} for an array of shape {shape}; give axis=, along "
-            "which they run"
+            f"{name}: weights of shape {own} for an array of shape {shape}; give axis=, along which they run"
         )
     named = [axis] if isinstance(axis, int) else list(axis)
     order = [a % len(shape) for a in named]

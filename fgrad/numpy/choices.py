@@ -131,8 +131,8 @@ def piecewise(
     count = len(conditions)
     if len(funclist) not in (count, count + 1):
         raise ArgumentError(
-            f"piecewise: {len(funclist)} functions for {count} conditions; give {count}, or "
-            f"{count + 1} with one for where none holds"
+            f"piecewise: {len(funclist)} functions for {count} conditions; give {count}, or {count + 1} with "
+            "one for where none holds"
         )
     otherwise = funclist[count] if len(funclist) > count else 0
     none_holds = _none_of(conditions, own.shape)

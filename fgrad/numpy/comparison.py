@@ -55,8 +55,8 @@ def isclose(
     Array([ True, False], dtype=bool)
     """
     with np.errstate(invalid="ignore"):
-        xs = [operand(x, "isclose") for x in (a, b, rtol, atol)]
-        return wrap(_close(*xs, bool(equal_nan)))  # type: ignore[no-any-return]
+        x, y, relative, absolute = (operand(v, "isclose") for v in (a, b, rtol, atol))
+        return wrap(_close(x, y, relative, absolute, bool(equal_nan)))  # type: ignore[no-any-return]
 
 
 def _all(x: Any) -> Any:
@@ -92,8 +92,8 @@ def allclose(
     True
     """
     with np.errstate(invalid="ignore"):
-        xs = [operand(x, "allclose") for x in (a, b, rtol, atol)]
-        return wrap(_all(_close(*xs, bool(equal_nan))))  # type: ignore[no-any-return]
+        x, y, relative, absolute = (operand(v, "allclose") for v in (a, b, rtol, atol))
+        return wrap(_all(_close(x, y, relative, absolute, bool(equal_nan))))  # type: ignore[no-any-return]
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:

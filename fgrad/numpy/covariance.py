@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, ShapeError
@@ -32,7 +31,9 @@ def _weights(given: Any, count: int, what: str) -> Any:
     weights = operand(given, "cov")
     shape = aval_of(weights).shape
     if shape != (count,):
-        raise ShapeError(f"cov: {what} has shape {shape}; give one weight for each of {count} observations")
+        raise ShapeError(
+            f"cov: {what} has shape {shape}; give one weight for each of {count} observations"
+        )
     return weights
 
 
@@ -44,7 +45,8 @@ def _covariance(
         more = _variables(operand(y, name), rowvar, name)
         if aval_of(more).shape[1] != aval_of(x).shape[1]:
             raise ShapeError(
-                f"{name}: {aval_of(x).shape[1]} observations of the first variables, {aval_of(more).shape[1]} of the others"
+                f"{name}: {aval_of(x).shape[1]} observations of the first variables, {aval_of(more).shape[1]} "
+                "of the others"
             )
         x = joined([x, more], 0, None, name)
     x = p.cast_to_float(x)
@@ -168,5 +170,3 @@ def _limited(x: Any) -> Any:
     # A slope is lost only where rounding went over the limit.
     over = p.greater(p.abs_(x), 1.0)
     return p.select(over, p.sign(x), x)
-
-

@@ -116,7 +116,7 @@ def array(
     >>> fgrad.grad(lambda x: fnp.array([x, 2.0 * x, 1.0]).sum())(1.0)
     Array(3., dtype=float64, weak_type=True)
     """
-    return _made(object, dtype, ndmin, "array")
+    return _made(object, dtype, ndmin, "array")  # type: ignore[no-any-return]
 
 
 def _made(data: Any, dtype: Any, ndmin: int, name: str) -> Any:
@@ -176,8 +176,8 @@ def asarray(
     """
     if copy is False and (type(a) in (list, tuple) or _needs_copy(a, dtype)):
         raise ArgumentError(
-            "asarray: copy=False, but the data must be copied: it is not an array, has another dtype, or can be "
-            "written to; leave copy out"
+            "asarray: copy=False, but the data must be copied: it is not an array, has another dtype, or can "
+            "be written to; leave copy out"
         )
     return _made(a, dtype, 0, "asarray")  # type: ignore[no-any-return]
 
@@ -209,6 +209,33 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     Array([0, 1, 2], dtype=int64)
     """
     return _made(a, None, 0, "copy")  # type: ignore[no-any-return]
+
+
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
+    """Convert to another dtype.
+
+    Parameters
+    ----------
+    x : array_like
+    dtype : dtype-like
+        None means float64.
+    copy, device
+        Accepted for compatibility.
+
+    Returns
+    -------
+    Array
+        Differentiable in both modes between floating-point dtypes; from complex to real, it takes the
+        real part.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.astype(fnp.ones(2), fnp.int32)
+    Array([1, 1], dtype=int32)
+    """
+    wanted = given_dtype(dtype, "astype") or dtypes.canonical(dtypes.FLOAT64)
+    return wrap(p.convert(operand(x, "astype"), wanted))  # type: ignore[no-any-return]
 
 
 # ---- of one value ------------------------------------------------------------------------------
@@ -343,7 +370,12 @@ def full(
     Array([7, 7], dtype=int64)
     """
     return wrap(  # type: ignore[no-any-return]
-        _full(static_shape(shape, "full"), operand(fill_value, "full"), given_dtype(dtype, "full"), "full")
+        _full(
+            static_shape(shape, "full"),
+            operand(fill_value, "full"),
+            given_dtype(dtype, "full"),
+            "full",
+        )
     )
 
 

@@ -121,12 +121,16 @@ def diagonal_of(x: Any, offset: Any, axis1: Any, axis2: Any, name: str) -> Any:
     """The diagonals over two axes of an inside value, as its last axis."""
     rank = len(aval_of(x).shape)
     if rank < 2:
-        raise ShapeError(f"{name}: an array of shape {aval_of(x).shape} has no diagonal; it needs two axes")
+        raise ShapeError(
+            f"{name}: an array of shape {aval_of(x).shape} has no diagonal; it needs two axes"
+        )
     first, second = normal_axis(axis1, rank, name), normal_axis(axis2, rank, name)
     if first == second:
         raise AxisError(f"{name}: axis1 and axis2 are both axis {first}; give two axes")
     rest = [axis for axis in range(rank) if axis not in (first, second)]
-    return last_diagonal(transpose(x, (*rest, first, second)), static_int(offset, f"{name}: offset"))
+    return last_diagonal(
+        transpose(x, (*rest, first, second)), static_int(offset, f"{name}: offset")
+    )
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:

@@ -129,8 +129,8 @@ def _distances(given: Any, size: int) -> tuple[Any, bool]:
         return p.cast_to_float(x), True
     if len(shape) != 1 or shape[0] != size:
         raise ShapeError(
-            f"gradient: coordinates have shape {shape}, but the axis has {size} samples; give a distance, or one "
-            "coordinate for each"
+            f"gradient: coordinates have shape {shape}, but the axis has {size} samples; give a distance, or "
+            "one coordinate for each"
         )
     steps = p.cast_to_float(_steps(x, 0))
     if not isinstance(steps, Tracer) and np.all(np.equal(steps, steps[0])):
@@ -237,7 +237,9 @@ def gradient(
     """
     x = p.cast_to_float(operand(f, "gradient"))
     shape = aval_of(x).shape
-    axes = normal_axes(axis, len(shape), "gradient") if not isinstance(axis, (tuple, list)) else None
+    axes = (
+        normal_axes(axis, len(shape), "gradient") if not isinstance(axis, (tuple, list)) else None
+    )
     places = [normal_axis(a, len(shape), "gradient") for a in axis] if axes is None else list(axes)  # type: ignore[union-attr]
     order = static_int(edge_order, "gradient: edge_order")
     if order not in (1, 2):

@@ -7,7 +7,7 @@ pairs, along the path that `np.einsum_path` finds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,9 +20,9 @@ from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, given_dtype, operand, refuse_out
 from fgrad.numpy.diagonals import last_diagonal
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.contraction import dot_general
-from fgrad.primitives.families import Sum, broadcast_to, common_dtype, reshape
-from fgrad.primitives.shape import transpose
+from fgrad.primitives.contraction import DotGeneral
+from fgrad.primitives.families import Reshape, Sum, broadcast_to, common_dtype
+from fgrad.primitives.shape import Transpose, transpose
 
 # A label is a letter of the subscripts, or a number: an axis of the ellipsis counted from its end.
 Label = str | int
@@ -65,8 +65,13 @@ def _parsed(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...]
             "were given"
         )
     letters = set(text) - set("->,.")
-    if any(not (c.isalpha() and c.isascii()) for c in letters) or text.count("-") != len(arrow) // 2:
-        raise ArgumentError(f"einsum: {subscripts!r} may hold letters, commas, '...' and one '->' only")
+    if (
+        any(not (c.isalpha() and c.isascii()) for c in letters)
+        or text.count("-") != len(arrow) // 2
+    ):
+        raise ArgumentError(
+            f"einsum: {subscripts!r} may hold letters, commas, '...' and one '->' only"
+        )
     found = []
     widest = 0
     for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
@@ -93,7 +98,9 @@ def _parsed(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...]
             if result.count(label) > 1:
                 raise ArgumentError(f"einsum: the output of {subscripts!r} names {label!r} twice")
             if not any(label in labels for labels in found):
-                raise ArgumentError(f"einsum: the output of {subscripts!r} names {label!r}, which no operand has")
+                raise ArgumentError(
+                    f"einsum: the output of {subscripts!r} names {label!r}, which no operand has"
+                )
     else:
         every = [label for labels in found for label in labels if isinstance(label, str)]
         result = (*ellipsis, *sorted({label for label in every if every.count(label) == 1}))
@@ -108,8 +115,8 @@ def _sizes(labels: Sequence[Labels], shapes: Sequence[Shape], subscripts: str) -
         for label, size in zip(names, shape, strict=True):
             if own.setdefault(label, size) != size:
                 raise ShapeError(
-                    f"einsum: {subscripts!r} repeats {label!r} in operand {i}, whose shape {shape} gives it the sizes "
-                    f"{own[label]} and {size}"
+                    f"einsum: {subscripts!r} repeats {label!r} in operand {i}, whose shape {shape} gives it "
+                    f"the sizes {own[label]} and {size}"
                 )
         for label, size in own.items():
             known = sizes.setdefault(label, size)
@@ -124,73 +131,150 @@ def _sizes(labels: Sequence[Labels], shapes: Sequence[Shape], subscripts: str) -
     return sizes
 
 
-# ---- operands --------------------------------------------------------------------------------
+# ---- plans -----------------------------------------------------------------------------------
 
 
-def _distinct(x: Any, labels: Labels) -> tuple[Any, Labels]:
-    """An operand in which no label is repeated: of repeated ones, the diagonal is taken."""
-    while len(set(labels)) < len(labels):
-        label = next(name for name in labels if labels.count(name) > 1)
-        first = labels.index(label)
-        second = labels.index(label, first + 1)
-        rest = [axis for axis in range(len(labels)) if axis not in (first, second)]
-        x = last_diagonal(transpose(x, (*rest, first, second)))
-        labels = (*[labels[axis] for axis in rest], label)
-    return x, labels
+class Plan:
+    """The steps of a summation: functions of inside values, by their positions among all values."""
 
+    __slots__ = ("labels", "shapes", "steps")
 
-def _without_stretched(x: Any, labels: Labels, sizes: dict[Label, int]) -> tuple[Any, Labels]:
-    """Drop axes of size one whose label has another size: they broadcast."""
-    shape = aval_of(x).shape
-    kept = [i for i, label in enumerate(labels) if shape[i] == sizes[label]]
-    return reshape(x, tuple(shape[i] for i in kept)), tuple(labels[i] for i in kept)
+    def __init__(self, labels: Sequence[Labels], shapes: Sequence[Shape]) -> None:
+        self.steps: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
+        self.labels = list(labels)
+        self.shapes = list(shapes)
 
+    def run(self, values: Sequence[Any]) -> Any:
+        """The result for the operands."""
+        made = list(values)
+        for function, inputs in self.steps:
+            made.append(function(*[made[i] for i in inputs]))
+        return made[-1]
 
-def _summed(x: Any, labels: Labels, kept: set[Label]) -> tuple[Any, Labels]:
-    """Sum over labels that nobody else has."""
-    axes = tuple(i for i, label in enumerate(labels) if label not in kept)
-    if not axes:
-        return x, labels
-    dtype = aval_of(x).dtype
-    return p.convert(Sum(axes)(x), dtype), tuple(label for label in labels if label in kept)
+    def step(
+        self, function: Callable[..., Any], inputs: tuple[int, ...], labels: Labels, shape: Shape
+    ) -> int:
+        """Enter a step; the position of its value."""
+        self.steps.append((function, inputs))
+        self.labels.append(labels)
+        self.shapes.append(shape)
+        return len(self.shapes) - 1
 
+    def _arranged(self, x: int, order: Labels) -> int:
+        labels, shape = self.labels[x], self.shapes[x]
+        permutation = tuple(labels.index(label) for label in order)
+        if permutation == tuple(range(len(permutation))):
+            return x
+        return self.step(
+            Transpose(permutation), (x,), order, tuple(shape[axis] for axis in permutation)
+        )
 
-def _pair(x: Any, xs: Labels, y: Any, ys: Labels, kept: set[Label]) -> tuple[Any, Labels]:
-    """Contract two operands; labels not in `kept` are summed over."""
-    x, xs = _summed(x, xs, kept | set(ys))
-    y, ys = _summed(y, ys, kept | set(xs))
-    if not xs or not ys:
-        return p.mul(x, y), xs or ys
-    shared = [label for label in xs if label in ys]
-    batch = [label for label in shared if label in kept]
-    summed = [label for label in shared if label not in kept]
-    product = dot_general(
-        x,
-        y,
-        tuple(xs.index(label) for label in summed),
-        tuple(ys.index(label) for label in summed),
-        tuple(xs.index(label) for label in batch),
-        tuple(ys.index(label) for label in batch),
-    )
-    free = [label for labels in (xs, ys) for label in labels if label not in shared]
-    return product, (*batch, *free)
+    def distinct(self, x: int) -> int:
+        """An operand in which no label is repeated: of repeated ones, the diagonal is taken."""
+        while len(set(labels := self.labels[x])) < len(labels):
+            label = next(name for name in labels if labels.count(name) > 1)
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            rest = [axis for axis in range(len(labels)) if axis not in (first, second)]
+            order = (*rest, first, second)
+            kept = (*[labels[axis] for axis in rest], label)
+            shape = tuple(self.shapes[x][axis] for axis in (*rest, first))
 
+            def diagonals(value: Any, order: tuple[int, ...] = order) -> Any:
+                return last_diagonal(transpose(value, order))
 
-# ---- the path --------------------------------------------------------------------------------
+            x = self.step(diagonals, (x,), kept, shape)
+        return x
+
+    def without_stretched(self, x: int, sizes: dict[Label, int]) -> int:
+        """Drop axes of size one whose label has another size: they broadcast."""
+        labels, shape = self.labels[x], self.shapes[x]
+        kept = [i for i, label in enumerate(labels) if shape[i] == sizes[label]]
+        if len(kept) == len(labels):
+            return x
+        target = tuple(shape[i] for i in kept)
+        return self.step(Reshape(target), (x,), tuple(labels[i] for i in kept), target)
+
+    def summed(self, x: int, kept: set[Label]) -> int:
+        """Sum over labels that nobody else has."""
+        labels, shape = self.labels[x], self.shapes[x]
+        axes = tuple(i for i, label in enumerate(labels) if label not in kept)
+        if not axes:
+            return x
+        total = Sum(axes)
+        rest = [i for i in range(len(labels)) if i not in axes]
+
+        def sum_in_place(value: Any) -> Any:
+            # Narrow integers are summed in 64 bits, but keep their dtype here.
+            return p.convert(total(value), aval_of(value).dtype)
+
+        return self.step(
+            sum_in_place, (x,), tuple(labels[i] for i in rest), tuple(shape[i] for i in rest)
+        )
+
+    def pair(self, x: int, y: int, kept: set[Label]) -> int:
+        """Contract two operands; labels not in `kept` are summed over."""
+        x = self.summed(x, kept | set(self.labels[y]))
+        y = self.summed(y, kept | set(self.labels[x]))
+        xs, ys = self.labels[x], self.labels[y]
+        if not xs or not ys:
+            return self.step(p.mul, (x, y), xs or ys, self.shapes[x] or self.shapes[y])
+        shared = [label for label in xs if label in ys]
+        batch = [label for label in shared if label in kept]
+        contracted = [label for label in shared if label not in kept]
+        product = DotGeneral(
+            tuple(xs.index(label) for label in contracted),
+            tuple(ys.index(label) for label in contracted),
+            tuple(xs.index(label) for label in batch),
+            tuple(ys.index(label) for label in batch),
+        )
+        free = [label for labels in (xs, ys) for label in labels if label not in shared]
+        labels = (*batch, *free)
+        sizes = dict(zip((*xs, *ys), (*self.shapes[x], *self.shapes[y]), strict=True))
+        return self.step(product, (x, y), labels, tuple(sizes[label] for label in labels))
+
+    def finish(self, x: int, output: Labels) -> None:
+        """Bring the last operand to the result's labels, in order."""
+        x = self._arranged(self.summed(x, set(output)), output)
+        if not self.steps:
+            self.step(lambda value: value, (x,), output, self.shapes[x])
 
 
 @lru_cache(maxsize=1024)
-def _path(terms: tuple[Labels, ...], shapes: tuple[Shape, ...], output: Labels, optimize: Any) -> Any:
+def planned(subscripts: str, shapes: tuple[Shape, ...], optimize: Any) -> Plan:
+    """The steps for operands of these shapes."""
+    labels, output = _parsed(subscripts, tuple(map(len, shapes)))
+    sizes = _sizes(labels, shapes, subscripts)
+    plan = Plan(labels, shapes)
+    terms = [plan.without_stretched(plan.distinct(i), sizes) for i in range(len(shapes))]
+    for step in _path(
+        [plan.labels[i] for i in terms], [plan.shapes[i] for i in terms], output, optimize
+    ):
+        # Later positions first, so that the earlier ones stay valid.
+        group = [terms.pop(i) for i in sorted(step, reverse=True)][::-1]
+        while len(group) > 1:
+            others = {label for i in (*group[2:], *terms) for label in plan.labels[i]}
+            group[:2] = [plan.pair(group[0], group[1], others | set(output))]
+        terms.extend(group)
+    (last,) = terms
+    plan.finish(last, output)
+    return plan
+
+
+def _path(
+    terms: Sequence[Labels], shapes: Sequence[Shape], output: Labels, optimize: Any
+) -> Sequence[tuple[int, ...]]:
     """Which operands to contract, step by step."""
     labels = list(dict.fromkeys(label for names in terms for label in names))
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    if len(labels) > len(letters) or optimize is False:
-        return [(0, 1)] * (len(terms) - 1)
+    if len(terms) <= 2 or len(labels) > len(letters) or optimize is False:
+        return [tuple(range(len(terms)))]
     name = dict(zip(labels, letters, strict=False))
     words = ",".join("".join(name[label] for label in names) for names in terms)
     subscripts = f"{words}->{''.join(name[label] for label in output)}"
     dummies = [np.broadcast_to(0.0, shape) for shape in shapes]
-    return np.einsum_path(subscripts, *dummies, optimize=optimize)[0][1:]
+    path: list[tuple[int, ...]] = np.einsum_path(subscripts, *dummies, optimize=optimize)[0][1:]
+    return path
 
 
 def _strategy(optimize: Any) -> Any:
@@ -201,38 +285,9 @@ def _strategy(optimize: Any) -> Any:
         return "greedy"
     if isinstance(optimize, bool) or optimize in ("greedy", "optimal"):
         return optimize
-    raise ArgumentError(f"einsum: optimize is {optimize!r}; give True, False, 'greedy', 'optimal' or a path")
-
-
-def contracted(subscripts: str, xs: list[Any], optimize: Any) -> Any:
-    """Einstein summation of inside values of one dtype."""
-    shapes = [aval_of(x).shape for x in xs]
-    labels, output = _parsed(subscripts, tuple(map(len, shapes)))
-    sizes = _sizes(labels, shapes, subscripts)
-    terms = []
-    for x, names in zip(xs, labels, strict=True):
-        x, names = _distinct(x, names)
-        terms.append(_without_stretched(x, names, sizes))
-    if len(terms) > 1:
-        steps = [tuple(range(len(terms)))]
-        if len(terms) > 2:
-            steps = _path(
-                tuple(names for _, names in terms),
-                tuple(aval_of(x).shape for x, _ in terms),
-                output,
-                _strategy(optimize),
-            )
-        for step in steps:
-            # Later positions first, so that the earlier ones stay valid.
-            group = [terms.pop(i) for i in sorted(step, reverse=True)][::-1]
-            while len(group) > 1:
-                (x, x_labels), (y, y_labels) = group[0], group[1]
-                others = {label for _, names in (*group[2:], *terms) for label in names}
-                group[:2] = [_pair(x, x_labels, y, y_labels, others | set(output))]
-            terms.extend(group)
-    ((x, names),) = terms
-    x, names = _summed(x, names, set(output))
-    return transpose(x, [names.index(label) for label in output])
+    raise ArgumentError(
+        f"einsum: optimize is {optimize!r}; give True, False, 'greedy', 'optimal' or a path"
+    )
 
 
 def einsum(
@@ -291,7 +346,8 @@ def einsum(
         common = common_dtype(avals)
         working = common if wanted is None else dtypes.canonical(np.promote_types(common, wanted))
         xs = [p.convert(x, working) for x in xs]
-    result = contracted(text, xs, optimize)
+    shapes = tuple([aval.shape for aval in avals])
+    result = planned(text, shapes, _strategy(optimize)).run(xs)
     return wrap(result if wanted is None else p.convert(result, wanted))  # type: ignore[no-any-return]
 
 
@@ -299,11 +355,15 @@ def _taken_apart(subscripts: Any, operands: Sequence[Any], name: str) -> tuple[s
     if isinstance(subscripts, str):
         return subscripts, list(operands)
     if len(operands) < 1:
-        raise ArgumentError(f"{name}: give subscripts as a string, or operands and lists of axis numbers in turn")
+        raise ArgumentError(
+            f"{name}: give subscripts as a string, or operands and lists of axis numbers in turn"
+        )
     return _interleaved((subscripts, *operands))
 
 
-def einsum_path(subscripts: Any, /, *operands: ArrayLike, optimize: Any = "greedy") -> tuple[list[Any], Any]:
+def einsum_path(
+    subscripts: Any, /, *operands: ArrayLike, optimize: Any = "greedy"
+) -> tuple[list[Any], Any]:
     """The order in which `einsum` contracts its operands.
 
     Parameters

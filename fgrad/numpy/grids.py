@@ -204,7 +204,8 @@ class _Grid:
         shape = tuple(aval_of(line).size for line in lines)
         dtype = common_dtype([aval_of(line) for line in lines])
         grids = [
-            convert(_laid(line, axis, shape, self._sparse), dtype) for axis, line in enumerate(lines)
+            convert(_laid(line, axis, shape, self._sparse), dtype)
+            for axis, line in enumerate(lines)
         ]
         if self._sparse:
             return tuple(wrap(grid) for grid in grids)
@@ -288,4 +289,3 @@ r_ = _Joiner("r_", axis=0, ndmin=1, place=-1)
 c_ = _Joiner("c_", axis=-1, ndmin=2, place=0)
 s_ = _Expression("s_", always_tuple=False)
 index_exp = _Expression("index_exp", always_tuple=True)
-

@@ -179,7 +179,7 @@ def parse(
             axis += 1
         else:
             if check and not isinstance(item, Tracer):
-                _check_range(item, axis, shape)
+                check_range(item, axis, shape)
             static.append(slice(0, shape[axis], 1))
             index_by(item)
             distinct = distinct and not any([n != 1 for n in aval_of(item).shape])
@@ -203,13 +203,14 @@ def _checked_integer(position: int, axis: int, shape: Shape) -> int:
     size = shape[axis]
     if not -size <= position < size:
         raise IndexOutOfRangeError(
-            f"index {position} is out of range for axis {axis} with size {size}, in an array of "
-            f"shape {shape}, at {here()}"
+            f"index {position} is out of range for axis {axis} with size {size}, in an array of shape {shape}, "
+            f"at {here()}"
         )
     return position % size
 
 
-def _check_range(index: Any, axis: int, shape: Shape) -> None:
+def check_range(index: Any, axis: int, shape: Shape) -> None:
+    """Refuse an index of known value that the axis does not have."""
     index = np.asarray(index)
     if index.size and not (-shape[axis] <= index.min() and index.max() < shape[axis]):
         raise out_of_range([index], [axis], shape)
@@ -230,8 +231,8 @@ def _check_mask(mask: Any, axis: int, shape: Shape) -> None:
     covered = shape[axis : axis + mask.ndim]
     if mask.shape != covered:
         raise IndexOutOfRangeError(
-            f"a boolean mask of shape {mask.shape} indexes axes of sizes {covered}, in an array of "
-            f"shape {shape}; a mask has the shape of what it selects from ({here()})"
+            f"a boolean mask of shape {mask.shape} indexes axes of sizes {covered}, in an array of shape "
+            f"{shape}; a mask has the shape of what it selects from ({here()})"
         )
 
 
@@ -246,8 +247,8 @@ def _expanded(items: Sequence[Any], shape: Shape) -> list[Any]:
     missing = len(shape) - consumed
     if missing < 0:
         raise IndexOutOfRangeError(
-            f"too many indices: {consumed} axes are indexed of an array with {len(shape)}, of "
-            f"shape {shape} ({here()})"
+            f"too many indices: {consumed} axes are indexed of an array with {len(shape)}, of shape {shape} "
+            f"({here()})"
         )
     whole = [slice(None)] * missing
     if not ellipses:
@@ -290,8 +291,8 @@ def _item(item: Any) -> Any:
     if isinstance(item, (Tracer, ndarray, np.generic)):
         return _array_item(item)
     raise IndexTypeError(
-        f"{item!r} of type {kind.__name__} cannot be an index; use integers, slices, None, ..., "
-        f"integer arrays or boolean masks ({here()})"
+        f"{item!r} of type {kind.__name__} cannot be an index; use integers, slices, None, ..., integer arrays "
+        f"or boolean masks ({here()})"
     )
 
 
@@ -301,15 +302,15 @@ def _array_item(item: Any) -> Any:
         known = concrete(item) if isinstance(item, Tracer) else item
         if known is None:
             raise NonConcreteBooleanIndexError(
-                "a boolean mask whose value is unknown cannot be an index, since the shape of the "
-                f"result depends on it: {describe_unknown(item)} ({here()}); use fnp.where(mask, "
-                "x, y), or x.at[mask].set(...), or positions from fnp.nonzero(mask, size=...)"
+                "a boolean mask whose value is unknown cannot be an index, since the shape of the result "
+                f"depends on it: {describe_unknown(item)} ({here()}); use fnp.where(mask, x, y), or "
+                "x.at[mask].set(...), or positions from fnp.nonzero(mask, size=...)"
             )
         return Mask(np.asarray(known))
     if dtype_kind not in "iu":
         raise IndexTypeError(
-            f"an array of dtype {item.dtype} cannot be an index; convert it to integers first, as "
-            f"in i.astype(int) ({here()})"
+            f"an array of dtype {item.dtype} cannot be an index; convert it to integers first, as in "
+            f"i.astype(int) ({here()})"
         )
     if isinstance(item, Tracer):
         return item
@@ -330,9 +331,9 @@ def _bound(bound: Any) -> int | None:
         known = concrete(bound)
         if known is None:
             raise IndexTypeError(
-                "the bounds of a slice must be known while tracing, since they give the result "
-                f"its shape, but one is {describe_unknown(bound)} ({here()}); use "
-                "fgrad.lax.dynamic_slice(x, starts, sizes) for a window of fixed size, or fnp.where"
+                "the bounds of a slice must be known while tracing, since they give the result its shape, but "
+                f"one is {describe_unknown(bound)} ({here()}); use fgrad.lax.dynamic_slice(x, starts, sizes) "
+                "for a window of fixed size, or fnp.where"
             )
         bound = known
     try:

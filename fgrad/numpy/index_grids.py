@@ -256,8 +256,8 @@ def mask_indices(
     known = concrete(mask) if isinstance(mask, Tracer) else mask
     if known is None:
         raise NonConcreteBooleanIndexError(
-            f"mask_indices: the mask is unknown while tracing: {describe_unknown(mask)} "
-            f"({here()}); make k a static argument"
+            f"mask_indices: the mask is unknown while tracing: {describe_unknown(mask)} ({here()}); make k a "
+            "static argument"
         )
     rows, columns = np.nonzero(known)
     if size is not None:
@@ -305,8 +305,8 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
             known = concrete(index) if isinstance(index, Tracer) else index
             if known is None:
                 raise NonConcreteBooleanIndexError(
-                    f"ix_: argument {k} is a mask that is unknown while tracing: "
-                    f"{describe_unknown(index)} ({here()}); give positions"
+                    f"ix_: argument {k} is a mask that is unknown while tracing: {describe_unknown(index)} "
+                    f"({here()}); give positions"
                 )
             (index,) = np.nonzero(known)
             index = operand(_positions([index])[0], "ix_")

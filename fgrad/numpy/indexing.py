@@ -20,14 +20,16 @@ from fgrad.numpy._support import (
 )
 from fgrad.numpy._support import wrap as as_array
 from fgrad.numpy.at import IndexRef, IndexUpdater, cast, fill_constant
-from fgrad.numpy.index_expressions import getitem
+from fgrad.numpy.index_expressions import check_range, getitem
 from fgrad.numpy.masking import compress, extract, place
 from fgrad.numpy.positions import cycled, flat_values, index_operand, moded, refuse_inplace
 from fgrad.primitives.elementwise import less, select
 from fgrad.primitives.families import reshape
+from fgrad.primitives.index_kernels import refuses
 from fgrad.primitives.indexing import Gather, StaticUpdate
 from fgrad.primitives.scatter import ScatterSet
 from fgrad.primitives.shape import iota
+from fgrad.tracing import Tracer
 
 __all__ = [
     "IndexRef",
@@ -98,6 +100,8 @@ def take(
         x, axis, shape = reshape(x, (aval_of(x).size,)), 0, (aval_of(x).size,)
     axis = normal_axis(axis, len(shape), "take")
     index, chosen = moded(index, shape[axis], mode, "take")
+    if refuses(chosen) and isinstance(x, Tracer) and not isinstance(index, Tracer):
+        check_range(index, axis, shape)
     fill = fill_constant(fill_value, aval_of(x).dtype, "take") if chosen == "fill" else None
     return wrap(Gather((axis,), chosen, fill, axis)(x, index))  # type: ignore[no-any-return]
 
@@ -107,8 +111,8 @@ def _along(x: Any, indices: Any, axis: int, name: str) -> tuple[list[Any], Shape
     shape, index_shape = aval_of(x).shape, aval_of(indices).shape
     if len(shape) != len(index_shape):
         raise ShapeError(
-            f"{name}: arr has {len(shape)} axes and indices {len(index_shape)}; give both as many "
-            f"(shapes {shape} and {index_shape})"
+            f"{name}: arr has {len(shape)} axes and indices {len(index_shape)}; give both as many (shapes "
+            f"{shape} and {index_shape})"
         )
     found = []
     broadcast = []
@@ -119,8 +123,8 @@ def _along(x: Any, indices: Any, axis: int, name: str) -> tuple[list[Any], Shape
             continue
         if size != index_size and 1 not in (size, index_size):
             raise ShapeError(
-                f"{name}: arr of shape {shape} and indices of shape {index_shape} do not broadcast "
-                f"along axis {k}"
+                f"{name}: arr of shape {shape} and indices of shape {index_shape} do not broadcast along axis "
+                f"{k}"
             )
         broadcast.append(size if index_size == 1 else index_size)
         lined_up = tuple([size if other == k else 1 for other in range(len(shape))])
@@ -191,8 +195,7 @@ def _flat_without_axis(x: Any, index: Any, axis: int | None, name: str) -> tuple
     if axis is None:
         if len(aval_of(index).shape) != 1:
             raise ShapeError(
-                f"{name}: with axis=None, indices must have one axis, got shape "
-                f"{aval_of(index).shape}"
+                f"{name}: with axis=None, indices must have one axis, got shape {aval_of(index).shape}"
             )
         return reshape(x, (aval_of(x).size,)), index, 0
     return x, index, normal_axis(axis, len(aval_of(x).shape), name)

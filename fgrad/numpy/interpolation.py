@@ -82,8 +82,9 @@ def interp(
     above = p.greater(at, static_index(places, (size - 1,)))
     result = p.select(below, first if left is None else operand(left, "interp"), inside)
     result = p.select(above, last if right is None else operand(right, "interp"), result)
-    missing = p.isnan(at)
-    return wrap(p.select(missing, p.convert(at, aval_of(result).dtype, aval_of(result).weak), result))  # type: ignore[no-any-return]
+    aval = aval_of(result)
+    result = p.select(p.isnan(at), p.convert(at, aval.dtype, aval.weak), result)
+    return wrap(result)  # type: ignore[no-any-return]
 
 
 def _periodic(at: Any, places: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:

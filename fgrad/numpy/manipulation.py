@@ -1,4 +1,4 @@
-"""Shapes and axes: reshaping, permuting, stretching, reversing."""
+"""Shapes and axes: reshaping and permuting."""
 
 from __future__ import annotations
 
@@ -7,25 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from fgrad import dtypes
 from fgrad.array import Array, wrap
 from fgrad.avals import Shape, aval_of
 from fgrad.errors import ArgumentError, AxisError, ShapeError
 from fgrad.numpy._support import (
     ArrayLike,
-    DTypeLike,
-    given_dtype,
     normal_axes,
     normal_axis,
     operand,
     static_int,
-    static_shape,
-    stretched,
 )
-from fgrad.primitives import elementwise as p
 from fgrad.primitives import shape as primitives
 from fgrad.primitives.families import reshape as reshaped
-from fgrad.tracing import Tracer
 
 
 def inferred_shape(shape: Any, size: int, own: Shape, name: str) -> Shape:
@@ -51,8 +44,8 @@ def inferred_shape(shape: Any, size: int, own: Shape, name: str) -> Shape:
         return tuple(sizes)
     if unknown is not None or known != size:
         raise ShapeError(
-            f"{name}: an array of shape {own}, which has {size} element{'s' * (size != 1)}, cannot "
-            f"take shape {tuple(sizes)}"
+            f"{name}: an array of shape {own}, which has {size} element{'s' * (size != 1)}, cannot take shape "
+            f"{tuple(sizes)}"
         )
     return tuple(sizes)
 
@@ -64,8 +57,8 @@ def _order(order: Any, name: str) -> bool:
     if order in ("F", "f"):
         return True
     raise ArgumentError(
-        f"{name}: order={order!r} depends on how an array lies in memory, which traced arrays do not "
-        "have; give 'C' or 'F'"
+        f"{name}: order={order!r} depends on how an array lies in memory, which traced arrays do not have; "
+        "give 'C' or 'F'"
     )
 
 
@@ -413,286 +406,3 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
                 f"squeeze: axis {position} of shape {shape} has size {shape[position]}, not 1"
             )
     return wrap(reshaped(x, tuple(n for i, n in enumerate(shape) if i not in axes)))  # type: ignore[no-any-return]
-
-
-# ---- stretching --------------------------------------------------------------------------------
-
-
-def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Array:
-    """Stretch to a shape by the rules of broadcasting.
-
-    Parameters
-    ----------
-    array : array_like
-    shape : int or sequence of int
-    out_sharding
-        Accepted for compatibility.
-
-    Returns
-    -------
-    Array
-        Differentiable in both modes: the cotangent is summed back.
-
-    Raises
-    ------
-    ShapeError
-        If the shape of `array` cannot be stretched so.
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.broadcast_to(fnp.arange(2), (2, 2))
-    Array([[0, 1],
-           [0, 1]], dtype=int64)
-    """
-    target = static_shape(shape, "broadcast_to")
-    return wrap(stretched(operand(array, "broadcast_to"), target, "broadcast_to"))  # type: ignore[no-any-return]
-
-
-def broadcast_arrays(*args: ArrayLike) -> list[Array]:
-    """Stretch arrays to their common shape.
-
-    Parameters
-    ----------
-    *args : array_like
-
-    Returns
-    -------
-    list of Array
-        Differentiable in both modes.
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> [x.shape for x in fnp.broadcast_arrays(fnp.ones((2, 1)), fnp.ones(3))]
-    [(2, 3), (2, 3)]
-    """
-    if not args:
-        return []
-    together = p.broadcast_together("broadcast_arrays", *[operand(x, "broadcast_arrays") for x in args])
-    return [wrap(x) for x in together]
-
-
-def broadcast_shapes(*shapes: Any) -> Shape:
-    """The shape that arrays of these shapes broadcast to.
-
-    Parameters
-    ----------
-    *shapes : int or sequence of int
-
-    Returns
-    -------
-    tuple of int
-
-    Raises
-    ------
-    ShapeError
-        If they do not broadcast.
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.broadcast_shapes((2, 1), (3,))
-    (2, 3)
-    """
-    given = [static_shape(shape, "broadcast_shapes") for shape in shapes]
-    try:
-        return np.broadcast_shapes(*given)
-    except ValueError:
-        listed = " and ".join(map(str, given))
-        raise ShapeError(f"broadcast_shapes: shapes {listed} cannot be broadcast together") from None
-
-
-def _at_least(x: Any, rank: int) -> Any:
-    shape = aval_of(x).shape
-    if len(shape) >= rank:
-        return x
-    if rank == 3:
-        return reshaped(x, {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[len(shape)])
-    return reshaped(x, (1,) * (rank - len(shape)) + shape)
-
-
-def _all_at_least(arys: Sequence[Any], rank: int, name: str) -> Any:
-    results = [wrap(_at_least(operand(x, name), rank)) for x in arys]
-    return results[0] if len(results) == 1 else results
-
-
-def atleast_1d(*arys: ArrayLike) -> Any:
-    """Arrays with at least one axis.
-
-    Parameters
-    ----------
-    *arys : array_like
-
-    Returns
-    -------
-    Array, or list of Array if several are given
-        Differentiable in both modes.
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.atleast_1d(3.0).shape
-    (1,)
-    """
-    return _all_at_least(arys, 1, "atleast_1d")
-
-
-def atleast_2d(*arys: ArrayLike) -> Any:
-    """Arrays with at least two axes; new ones come first.
-
-    Parameters
-    ----------
-    *arys : array_like
-
-    Returns
-    -------
-    Array, or list of Array if several are given
-        Differentiable in both modes.
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.atleast_2d(fnp.ones(3)).shape
-    (1, 3)
-    """
-    return _all_at_least(arys, 2, "atleast_2d")
-
-
-def atleast_3d(*arys: ArrayLike) -> Any:
-    """Arrays with at least three axes: (N,) becomes (1, N, 1) and (M, N) becomes (M, N, 1).
-
-    Parameters
-    ----------
-    *arys : array_like
-
-    Returns
-    -------
-    Array, or list of Array if several are given
-        Differentiable in both modes.
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.atleast_3d(fnp.ones(3)).shape
-    (1, 3, 1)
-    """
-    return _all_at_least(arys, 3, "atleast_3d")
-
-
-# ---- dtypes and questions ------------------------------------------------------------------------
-
-
-def astype(
-    x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None
-) -> Array:
-    """Convert to another dtype.
-
-    Parameters
-    ----------
-    x : array_like
-    dtype : dtype-like
-        None means float64.
-    copy, device
-        Accepted for compatibility.
-
-    Returns
-    -------
-    Array
-        Differentiable in both modes between floating-point dtypes; from complex to real, it takes the
-        real part.
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.astype(fnp.ones(2), fnp.int32)
-    Array([1, 1], dtype=int32)
-    """
-    wanted = given_dtype(dtype, "astype") or dtypes.canonical(dtypes.FLOAT64)
-    return wrap(p.convert(operand(x, "astype"), wanted))  # type: ignore[no-any-return]
-
-
-def shape(a: ArrayLike) -> Shape:
-    """The sizes of the axes.
-
-    Parameters
-    ----------
-    a : array_like
-
-    Returns
-    -------
-    tuple of int
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.shape([[1, 2, 3]])
-    (1, 3)
-    """
-    return aval_of(operand(a, "shape")).shape
-
-
-def ndim(a: ArrayLike) -> int:
-    """The number of axes.
-
-    Parameters
-    ----------
-    a : array_like
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.ndim([[1, 2, 3]])
-    2
-    """
-    return len(aval_of(operand(a, "ndim")).shape)
-
-
-def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
-    """The number of elements, or the size of axes.
-
-    Parameters
-    ----------
-    a : array_like
-    axis : int or sequence of int, optional
-        None means all axes.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.size([[1, 2, 3]]), fnp.size([[1, 2, 3]], axis=0)
-    (3, 1)
-    """
-    sizes = aval_of(operand(a, "size")).shape
-    count = 1
-    for position in normal_axes(axis, len(sizes), "size"):
-        count *= sizes[position]
-    return count
-
-
-def iterable(y: Any) -> bool:
-    """Whether an object can be iterated over.
-
-    Parameters
-    ----------
-    y : object
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.iterable(fnp.ones(2)), fnp.iterable(2.0)
-    (True, False)
-    """
-    return bool(y.shape) if isinstance(y, Tracer) else np.iterable(y)

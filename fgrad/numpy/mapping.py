@@ -75,7 +75,9 @@ def _each(function: Callable[[Any], Any], results: Any) -> Any:
     return function(results)
 
 
-def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: int | Sequence[int]) -> Any:
+def apply_over_axes(
+    func: Callable[[Any, int], Any], a: ArrayLike, axes: int | Sequence[int]
+) -> Any:
     """Apply a function of an array and an axis over several axes, one after the other.
 
     Parameters
@@ -105,8 +107,8 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: int | S
             result = expand_dims(result, (position,))
         if len(aval_of(result).shape) != rank:
             raise ShapeError(
-                f"apply_over_axes: {function_text(func)} returned shape {aval_of(result).shape} for an array with {rank} "
-                f"axes; it may drop axis {position} only"
+                f"apply_over_axes: {function_text(func)} returned shape {aval_of(result).shape} for an array "
+                f"with {rank} axes; it may drop axis {position} only"
             )
         x = wrap(result)
     return x
@@ -135,10 +137,14 @@ def _parsed(signature: str) -> tuple[Core, Core]:
     return sides[0], sides[1]
 
 
-def _check_core(core: Core, shapes: Sequence[Shape], sizes: dict[str, int], what: str, where: str) -> None:
+def _check_core(
+    core: Core, shapes: Sequence[Shape], sizes: dict[str, int], what: str, where: str
+) -> None:
     """Check core axes against the sizes known by name, and note new ones."""
     if len(core) != len(shapes):
-        raise ArgumentError(f"{where}: the signature has {len(core)} {what}s, but there are {len(shapes)}")
+        raise ArgumentError(
+            f"{where}: the signature has {len(core)} {what}s, but there are {len(shapes)}"
+        )
     for i, (names, shape) in enumerate(zip(core, shapes, strict=True)):
         if len(shape) < len(names):
             raise ShapeError(
@@ -149,7 +155,8 @@ def _check_core(core: Core, shapes: Sequence[Shape], sizes: dict[str, int], what
             wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
             if size != wanted:
                 raise ShapeError(
-                    f"{where}: {what} {i} has shape {shape}, in which core axis {name} has size {size}, expected {wanted}"
+                    f"{where}: {what} {i} has shape {shape}, in which core axis {name} has size {size}, "
+                    f"expected {wanted}"
                 )
 
 
@@ -202,7 +209,9 @@ def vectorize(
             vectorize, otypes=otypes, doc=doc, excluded=excluded, cache=cache, signature=signature
         )
     if not callable(pyfunc):
-        raise ArgumentError(f"vectorize takes a function, got {pyfunc!r} of type {type(pyfunc).__name__}")
+        raise ArgumentError(
+            f"vectorize takes a function, got {pyfunc!r} of type {type(pyfunc).__name__}"
+        )
     core = None if signature is None else _parsed(signature)
     function: Callable[..., Any] = pyfunc
     where = f"vectorize of {function_text(function)}"
@@ -218,7 +227,8 @@ def vectorize(
             return results
         kinds = iter(otypes)
         return _each(
-            lambda x: wrap(convert(operand(x, where), given_dtype(next(kinds), where) or x.dtype)), results
+            lambda x: wrap(convert(operand(x, where), given_dtype(next(kinds), where) or x.dtype)),
+            results,
         )
 
     if doc is not None:
@@ -227,7 +237,10 @@ def vectorize(
 
 
 def _partial(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], places: list[int | str]
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    places: list[int | str],
 ) -> Callable[..., Any]:
     """The function of those arguments that are not excluded."""
 
@@ -257,9 +270,12 @@ def _over_batch(
         batch = np.broadcast_shapes(*batches)
     except ValueError:
         listed = " and ".join(map(str, shapes))
-        raise ShapeError(f"{where}: arguments of shapes {listed} cannot be broadcast together") from None
+        raise ShapeError(
+            f"{where}: arguments of shapes {listed} cannot be broadcast together"
+        ) from None
     count = int(np.prod(batch, dtype=np.int64))
-    operands, axes = [], []
+    operands: list[Any] = []
+    axes: list[int | None] = []
     for x, own, shape in zip(values, batches, shapes, strict=True):
         inner = shape[len(own) :]
         if all(n == 1 for n in own):
@@ -273,8 +289,8 @@ def _over_batch(
         mapped = 1
     else:
         results, mapped = function(*operands), 0
-    listed = list(results) if isinstance(results, (tuple, list)) else [results]
-    inside = [operand(x, where) for x in listed]
+    several = list(results) if isinstance(results, (tuple, list)) else [results]
+    inside = [operand(x, where) for x in several]
     if core is not None:
         _check_core(core[1], [aval_of(x).shape[mapped:] for x in inside], sizes, "result", where)
     outs = []

@@ -126,14 +126,14 @@ def _compress(
         (index,) = np.nonzero(known)
         if index.size and index[-1] >= length:
             raise IndexOutOfRangeError(
-                f"{name}: the condition holds at {index[-1]}, beyond the {length} elements that it "
-                f"chooses from ({here()})"
+                f"{name}: the condition holds at {index[-1]}, beyond the {length} elements that it chooses "
+                f"from ({here()})"
             )
     if size is None:
         if known is None:
             raise NonConcreteBooleanIndexError(
-                f"{name}: the condition is unknown while tracing, so that the number of elements "
-                f"is too: {describe_unknown(mask)} ({here()}); give size=, or use fnp.where"
+                f"{name}: the condition is unknown while tracing, so that the number of elements is too: "
+                f"{describe_unknown(mask)} ({here()}); give size=, or use fnp.where"
             )
         return wrap(Gather((axis,), place=axis)(x, index))  # type: ignore[no-any-return]
     wanted = static_int(size, f"{name}: size")
@@ -186,8 +186,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     chosen = operand(mask, "place", "mask")
     if aval_of(chosen).size != own.size:
         raise ShapeError(
-            f"place: mask of shape {aval_of(chosen).shape} and arr of shape {own.shape} need as "
-            "many elements"
+            f"place: mask of shape {aval_of(chosen).shape} and arr of shape {own.shape} need as many elements"
         )
     if aval_of(chosen).dtype.kind != "b":
         chosen = not_equal(chosen, 0)

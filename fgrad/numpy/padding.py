@@ -83,11 +83,15 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
     if callable(mode):
         return wrap(_by_function(x, widths, mode, kwargs))  # type: ignore[no-any-return]
     if mode not in _OPTIONS:
-        raise ArgumentError(f"pad: mode is {mode!r}; give one of {', '.join(_OPTIONS)}, or a function")
+        raise ArgumentError(
+            f"pad: mode is {mode!r}; give one of {', '.join(_OPTIONS)}, or a function"
+        )
     unknown = set(kwargs) - _OPTIONS[mode]
     if unknown:
         allowed = ", ".join(_OPTIONS[mode]) or "no further arguments"
-        raise ArgumentError(f"pad: mode {mode!r} does not take {', '.join(sorted(unknown))}; it takes {allowed}")
+        raise ArgumentError(
+            f"pad: mode {mode!r} does not take {', '.join(sorted(unknown))}; it takes {allowed}"
+        )
     if mode == "empty" or (mode == "constant" and "constant_values" not in kwargs):
         return wrap(_with_zeros(x, widths))  # type: ignore[no-any-return]
     options = _axis_options(mode, kwargs, rank, aval_of(x))
@@ -97,8 +101,8 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
             continue
         if not original[axis] and mode not in ("constant", "linear_ramp"):
             raise ShapeError(
-                f"pad: axis {axis} of shape {original} is empty, so that mode {mode!r} has nothing to pad with; "
-                "use 'constant'"
+                f"pad: axis {axis} of shape {original} is empty, so that mode {mode!r} has nothing to pad "
+                "with; use 'constant'"
             )
         left, right = _MODES[mode](x, axis, (before, behind), options[axis])
         pieces = [piece for piece, width in ((left, before), (x, 1), (right, behind)) if width]
@@ -118,12 +122,16 @@ def _widths(pad_width: Any, rank: int) -> list[Widths]:
         found = [_pair(pair, "pad_width") for pair in _per_axis(pad_width, rank, "pad_width")]
     for pair in found:
         if min(pair) < 0:
-            raise ArgumentError(f"pad: pad_width has {min(pair)}; give widths that are not negative")
+            raise ArgumentError(
+                f"pad: pad_width has {min(pair)}; give widths that are not negative"
+            )
     return found
 
 
 def _pair(width: Any, what: str) -> Widths:
-    items = list(width) if isinstance(width, (list, tuple, np.ndarray)) and np.ndim(width) else [width]
+    items = (
+        list(width) if isinstance(width, (list, tuple, np.ndarray)) and np.ndim(width) else [width]
+    )
     if len(items) not in (1, 2):
         raise ArgumentError(f"pad: {what} has {len(items)} entries for one axis; give one or two")
     before, behind = items * (3 - len(items)) if len(items) == 1 else items
@@ -137,21 +145,29 @@ def _per_axis(given: Any, rank: int, what: str) -> list[Any]:
     if not isinstance(given, (list, tuple)):
         return [(given, given)] * rank
     rows = list(given)
-    if not any(isinstance(row, (list, tuple)) or getattr(row, "ndim", 0) for row in rows):
+    if not any(isinstance(row, (list, tuple)) or getattr(row, "ndim", False) for row in rows):
         if len(rows) == 1:
             return [(rows[0], rows[0])] * rank
         if len(rows) == 2:
             return [tuple(rows)] * rank
-        raise ArgumentError(f"pad: {what} {given} has {len(rows)} entries; give one, a pair, or a pair per axis")
+        raise ArgumentError(
+            f"pad: {what} {given} has {len(rows)} entries; give one, a pair, or a pair per axis"
+        )
     if len(rows) == 1:
         rows = rows * rank
     if len(rows) != rank:
-        raise ArgumentError(f"pad: {what} has {len(rows)} pairs for an array with {rank} axes; give one per axis")
+        raise ArgumentError(
+            f"pad: {what} has {len(rows)} pairs for an array with {rank} axes; give one per axis"
+        )
     pairs = []
     for row in rows:
-        entries = list(row) if isinstance(row, (list, tuple)) or getattr(row, "ndim", 0) else [row]
+        entries = (
+            list(row) if isinstance(row, (list, tuple)) or getattr(row, "ndim", False) else [row]
+        )
         if len(entries) not in (1, 2):
-            raise ArgumentError(f"pad: {what} has {len(entries)} entries for one axis; give one or two")
+            raise ArgumentError(
+                f"pad: {what} has {len(entries)} entries for one axis; give one or two"
+            )
         pairs.append((entries[0], entries[-1]))
     return pairs
 
@@ -184,7 +200,9 @@ def _value_pairs(given: Any, rank: int, what: str) -> list[Any]:
     inside = operand(given, "pad")
     shape = aval_of(inside).shape
     if len(shape) > 2:
-        raise ShapeError(f"pad: {what} has shape {shape}; give a number, a pair, or a pair per axis")
+        raise ShapeError(
+            f"pad: {what} has shape {shape}; give a number, a pair, or a pair per axis"
+        )
     table = broadcast_to(inside, (rank, 2))
     return [[static_index(table, (axis, side)) for side in (0, 1)] for axis in range(rank)]
 
@@ -205,7 +223,9 @@ def _sized(x: Any, axis: int, width: int) -> tuple[int, ...]:
 
 
 def _constant(x: Any, axis: int, widths: Widths, values: Any) -> list[Any]:
-    return [broadcast_to(v, _sized(x, axis, width)) for v, width in zip(values, widths, strict=True)]
+    return [
+        broadcast_to(v, _sized(x, axis, width)) for v, width in zip(values, widths, strict=True)
+    ]
 
 
 def _ends(x: Any, axis: int) -> tuple[Any, Any]:
@@ -224,7 +244,11 @@ def _edge(x: Any, axis: int, widths: Widths, option: Any) -> list[Any]:
 def _linear_ramp(x: Any, axis: int, widths: Widths, values: Any) -> list[Any]:
     ramps = []
     dtype = aval_of(x).dtype
-    ends = _ends(x, axis) if aval_of(x).shape[axis] else (zeros_of(Aval(_sized(x, axis, 1), dtype)),) * 2
+    ends = (
+        _ends(x, axis)
+        if aval_of(x).shape[axis]
+        else (zeros_of(Aval(_sized(x, axis, 1), dtype)),) * 2
+    )
     for side, (end, value, width) in enumerate(zip(ends, values, widths, strict=True)):
         line = reshape(end, tuple(n for i, n in enumerate(aval_of(end).shape) if i != axis))
         ramp, _ = spaced(value, line, width, False, dtype, axis)
@@ -250,7 +274,9 @@ def _statistic(name: str) -> Callable[..., list[Any]]:
         for side, (length, width) in enumerate(zip(lengths, widths, strict=True)):
             count = size if length is None else min(length, size)
             chunk = slice(size - count, size) if side else slice(0, count)
-            value = operand(function(static_index(x, along(axis, chunk)), axis=axis, keepdims=True), name)
+            value = operand(
+                function(static_index(x, along(axis, chunk)), axis=axis, keepdims=True), name
+            )
             found.append(broadcast_to(p.rint(value) if integers else value, _sized(x, axis, width)))
         return found
 
@@ -340,8 +366,8 @@ def _by_function(x: Any, widths: list[Widths], function: Any, kwargs: dict[str, 
             result = function(line, pair, axis, kwargs)
             if result is None:
                 raise ArgumentError(
-                    "pad: the function given as mode returned nothing; arrays do not change, so return the padded line, "
-                    "as made by line.at[...].set(...)"
+                    "pad: the function given as mode returned nothing; arrays do not change, so return the "
+                    "padded line, as made by line.at[...].set(...)"
                 )
             return result
 

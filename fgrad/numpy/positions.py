@@ -29,8 +29,8 @@ def index_operand(indices: Any, name: str, argument: str = "indices") -> Any:
         return convert(index, dtypes.canonical(dtypes.INT64))
     if own.dtype.kind not in "iu":
         raise DTypeError(
-            f"{name}: {argument} has dtype {own.dtype}; positions are integers, as "
-            f"{argument}.astype(int) makes them"
+            f"{name}: {argument} has dtype {own.dtype}; positions are integers, as {argument}.astype(int) "
+            "makes them"
         )
     return index
 
@@ -40,8 +40,7 @@ def moded(index: Any, size: int, mode: Any, name: str) -> tuple[Any, Any]:
     chosen = index_mode(mode, name, "raise")
     if chosen in ("clip", "wrap") and not size and aval_of(index).size:
         raise IndexOutOfRangeError(
-            f"{name}: an axis without elements is indexed; mode={mode!r} finds none there "
-            f"({here()})"
+            f"{name}: an axis without elements is indexed; mode={mode!r} finds none there ({here()})"
         )
     return (maximum(index, 0) if chosen == "clip" else index), chosen
 
@@ -50,8 +49,7 @@ def refuse_inplace(inplace: bool, name: str) -> None:
     """Refuse NumPy's way of changing an argument, which is the default of these functions."""
     if inplace:
         raise InPlaceError(
-            f"{name}: arrays do not change; call {name}(..., inplace=False) and use the array it "
-            "returns"
+            f"{name}: arrays do not change; call {name}(..., inplace=False) and use the array it returns"
         )
 
 

@@ -231,7 +231,10 @@ def _contracted_axes(axes: Any, left: int, right: int) -> tuple[tuple[int, ...],
         if len(axes) != 2:
             raise ArgumentError(f"tensordot: axes has {len(axes)} entries; give one for each array")
         first, second = (
-            [normal_axis(a, rank, "tensordot") for a in (side if isinstance(side, (tuple, list)) else (side,))]
+            [
+                normal_axis(a, rank, "tensordot")
+                for a in (side if isinstance(side, (tuple, list)) else (side,))
+            ]
             for side, rank in zip(axes, (left, right), strict=True)
         )
         if len(first) != len(second):
@@ -299,8 +302,8 @@ def _fit(name: str, x: Any, y: Any, left: int, right: int) -> None:
         raise ShapeError(f"{name}: arrays of shapes {a} and {b} have too few axes")
     if a[left] != b[right]:
         raise ShapeError(
-            f"{name}: shapes {a} and {b} do not fit: axis {left} of the first has size {a[left]}, axis {right} of the "
-            f"second has {b[right]}"
+            f"{name}: shapes {a} and {b} do not fit: axis {left} of the first has size {a[left]}, axis {right} "
+            f"of the second has {b[right]}"
         )
 
 
@@ -319,8 +322,8 @@ def _named_matmul(name: str, x: Any, y: Any, left: Any, right: Any) -> Any:
         return contraction.matmul(left, right)
     except ShapeError:
         raise ShapeError(
-            f"{name}: shapes {aval_of(x).shape} and {aval_of(y).shape} do not fit: their leading axes cannot be "
-            "broadcast together"
+            f"{name}: shapes {aval_of(x).shape} and {aval_of(y).shape} do not fit: their leading axes cannot "
+            "be broadcast together"
         ) from None
 
 

@@ -167,8 +167,8 @@ def tracer_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     name = ufunc.__name__
     if kwargs.pop("out", None) is not None:
         raise InPlaceError(
-            f"np.{name}(..., out=x), or an operator such as x += v, would write a traced value into a NumPy array "
-            f"({here()}); write x = x + v, or use the result of the function"
+            f"np.{name}(..., out=x), or an operator such as x += v, would write a traced value into a NumPy "
+            f"array ({here()}); write x = x + v, or use the result of the function"
         )
     if method == "at":
         raise InPlaceError(
@@ -186,7 +186,10 @@ def tracer_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
         )
     if method == "outer":
         first, second = (operand(x, name) for x in inputs)
-        inputs = (_with_axes(first, np.ndim(second) if not isinstance(second, Tracer) else second.ndim), second)
+        inputs = (
+            _with_axes(first, np.ndim(second) if not isinstance(second, Tracer) else second.ndim),
+            second,
+        )
     elif method != "__call__":
         raise ArgumentError(
             f"np.{name}.{method} on traced values is not supported ({here()}); use functions of fgrad.numpy"
@@ -195,7 +198,11 @@ def tracer_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     result = _by_numpy_rules(function(*inputs, **kwargs))
     if dtype is None:
         return result
-    return tuple(r.astype(dtype) for r in result) if isinstance(result, tuple) else result.astype(dtype)
+    return (
+        tuple(r.astype(dtype) for r in result)
+        if isinstance(result, tuple)
+        else result.astype(dtype)
+    )
 
 
 def _with_axes(x: Any, count: int) -> Any:
@@ -203,7 +210,9 @@ def _with_axes(x: Any, count: int) -> Any:
     return wrapped.reshape(wrapped.shape + (1,) * count)
 
 
-def _reduced(name: str, method: str, inputs: Sequence[Any], dtype: Any, kwargs: dict[str, Any]) -> Any:
+def _reduced(
+    name: str, method: str, inputs: Sequence[Any], dtype: Any, kwargs: dict[str, Any]
+) -> Any:
     pair = _REDUCTIONS.get(name)
     found = None if pair is None else pair[0] if method == "reduce" else pair[1]
     function = None if found is None else _FUNCTIONS.get(getattr(np, found))
@@ -252,13 +261,13 @@ def tracer_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any
     name = "np." + name.removeprefix("numpy.") if name.startswith("numpy.") else name
     if function in _WRITING or (kwargs.get("out") is not None):
         raise InPlaceError(
-            f"{name} would write a traced value into a NumPy array ({here()}); use fnp.full, fnp.array or fnp.stack to make "
-            "an array of traced values, and x.at[i].set(v) to change one"
+            f"{name} would write a traced value into a NumPy array ({here()}); use fnp.full, fnp.array or "
+            "fnp.stack to make an array of traced values, and x.at[i].set(v) to change one"
         )
     ours = counterpart(function)
     if ours is None:
         raise NonArrayError(
-            f"{name} has no counterpart in fgrad, so that traced values cannot pass through it ({here()}); use functions "
-            "of fgrad.numpy"
+            f"{name} has no counterpart in fgrad, so that traced values cannot pass through it ({here()}); use "
+            "functions of fgrad.numpy"
         )
     return _by_numpy_rules(ours(*args, **_accepted(ours, kwargs, name)))

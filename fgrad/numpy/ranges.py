@@ -38,8 +38,8 @@ def known_number(x: Any, what: str) -> Any:
             )
         if dtypes.is_inexact(inside.dtype):
             raise DerivativeCutError(
-                f"{what} is differentiated, but a number of elements has no derivative; write "
-                f"start + step * fnp.arange(n), or use fnp.linspace ({here()})"
+                f"{what} is differentiated, but a number of elements has no derivative; write start + step * "
+                f"fnp.arange(n), or use fnp.linspace ({here()})"
             )
         inside = known
     if aval_of(inside).shape:
@@ -110,13 +110,16 @@ def spaced(
     first, last = p.cast_to_float(first), p.cast_to_float(last)
     working = common_dtype([aval_of(first), aval_of(last)])
     wanted = dtype or working
-    first, last = p.broadcast_together("linspace", p.convert(first, working), p.convert(last, working))
+    first, last = p.broadcast_together(
+        "linspace", p.convert(first, working), p.convert(last, working)
+    )
     shape = aval_of(first).shape
     axis = normal_axis(axis, len(shape) + 1, "linspace")
     intervals = num - 1 if endpoint else num
     if not has_tracers((first, last)) and not creation_is_staged((num, *shape)):
+        ends = np.asarray(first), np.asarray(last)
         values, step = np.linspace(
-            np.asarray(first), np.asarray(last), num, endpoint, True, wanted, axis
+            *ends, num, endpoint=endpoint, retstep=True, dtype=wanted, axis=axis
         )
         return _owned(values), working.type(step) if not shape else step
     delta = p.sub(last, first)
@@ -185,7 +188,9 @@ def linspace(
 def _count(num: Any, name: str) -> int:
     count = static_int(num, f"{name}: num")
     if count < 0:
-        raise ArgumentError(f"{name}: num is {count}; give a number of elements that is not negative")
+        raise ArgumentError(
+            f"{name}: num is {count}; give a number of elements that is not negative"
+        )
     return count
 
 
@@ -230,7 +235,8 @@ def logspace(
     if aval_of(factor).shape:
         *ends, factor = p.broadcast_together("logspace", *ends, factor)
         factor = reshape(factor, _with_axis(aval_of(factor).shape, axis))
-    exponents, _ = spaced(*ends, _count(num, "logspace"), bool(endpoint), None, axis)
+    first, last = ends
+    exponents, _ = spaced(first, last, _count(num, "logspace"), bool(endpoint), None, axis)
     result = p.power(p.cast_to_float(factor), exponents)
     return wrap(p.convert(result, given_dtype(dtype, "logspace") or aval_of(result).dtype))  # type: ignore[no-any-return]
 
@@ -288,8 +294,8 @@ def geomspace(
     first, last = p.convert(first, working), p.convert(last, working)
     shape = aval_of(first).shape
     direction = p.sign(first)
-    logarithms = [p.log10(p.div(end, direction)) for end in (first, last)]
-    exponents, _ = spaced(*logarithms, count, bool(endpoint), None, 0)
+    low, high = (p.log10(p.div(end, direction)) for end in (first, last))
+    exponents, _ = spaced(low, high, count, bool(endpoint), None, 0)
     rows = p.mul(p.power(10.0, exponents), direction)
     # The ends are given exactly, not by way of their logarithms.
     pieces = [reshape(first, (1, *shape))] if count else []

@@ -188,7 +188,9 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
     axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
     if len(shifts) != len(axes):
         if len(shifts) != 1 and len(axes) != 1:
-            raise ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes; give one shift per axis")
+            raise ShapeError(
+                f"roll: {len(shifts)} shifts for {len(axes)} axes; give one shift per axis"
+            )
         count = max(len(shifts), len(axes))
         shifts, axes = [*shifts] * (count // len(shifts)), axes * (count // len(axes))
     for one, position in zip(shifts, axes, strict=True):
@@ -250,6 +252,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
 
 
 def tiled(x: Any, reps: Sequence[int]) -> Any:
+    """An inside value repeated as a whole along its last axes."""
     shape = aval_of(x).shape
     rank = max(len(shape), len(reps))
     sizes = (1,) * (rank - len(shape)) + shape
@@ -316,7 +319,11 @@ def repeat(
             f"repeat: repeats has shape {aval.shape}, but axis {position} of shape {shape} has {size} "
             "elements; give one number, or one for each"
         )
-    length = None if total_repeat_length is None else static_int(total_repeat_length, "repeat: total_repeat_length")
+    length = (
+        None
+        if total_repeat_length is None
+        else static_int(total_repeat_length, "repeat: total_repeat_length")
+    )
     known = concrete(counts)
     if known is not None and np.any(np.less(known, 0)):
         raise ArgumentError("repeat: a number of repeats is negative")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,6 +58,7 @@ class ScalarType:
         return self.dtype.type
 
     def __call__(self, x: ArrayLike = 0) -> Array:
+        """`x` as an array of this dtype."""
         return wrap(convert(operand(x, self.__name__), dtypes.canonical(self.dtype)))  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
@@ -166,10 +166,11 @@ def _dtype_of(x: Any) -> np.dtype[Any]:
     found = getattr(x, "dtype", None)
     if isinstance(found, np.dtype):
         return found
-    if isinstance(x, (int, float, complex)) and not isinstance(x, type):
+    if isinstance(x, (int, float, complex)):
         return aval_of(value(x)).dtype
     try:
-        return np.dtype(x)
+        named: np.dtype[Any] = np.dtype(x)
+        return named
     except TypeError:
         raise DTypeError(f"{x!r} is neither a dtype nor an array") from None
 
@@ -309,168 +310,3 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return np.isdtype(np.dtype(dtype), tuple(_plain_type(k) for k in kinds))
-
-
-# ---- questions about objects -------------------------------------------------------------------
-
-
-def isscalar(element: Any) -> bool:
-    """Whether an object is a number, a string or an array without axes.
-
-    Parameters
-    ----------
-    element : object
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.isscalar(3.0), fnp.isscalar(fnp.ones(())), fnp.isscalar([3.0])
-    (True, True, False)
-    """
-    if isinstance(element, (np.ndarray, Tracer)):
-        return not element.shape
-    return np.isscalar(element)
-
-
-def _is_complex_object(x: Any, name: str) -> bool:
-    if isinstance(x, (list, tuple)):
-        x = operand(x, name)
-    return aval_of(x).dtype.kind == "c" if _has_type(x) else np.iscomplexobj(x)
-
-
-def _has_type(x: Any) -> bool:
-    return isinstance(x, (np.ndarray, np.generic, Tracer, complex, float, int))
-
-
-def iscomplexobj(x: Any) -> bool:
-    """Whether an array or number has a complex dtype, whatever its imaginary part.
-
-    Parameters
-    ----------
-    x : array_like
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.iscomplexobj(1j), fnp.iscomplexobj(fnp.ones(2))
-    (True, False)
-    """
-    return _is_complex_object(x, "iscomplexobj")
-
-
-def isrealobj(x: Any) -> bool:
-    """Whether an array or number has a dtype that is not complex.
-
-    Parameters
-    ----------
-    x : array_like
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.isrealobj(1j), fnp.isrealobj(fnp.ones(2))
-    (False, True)
-    """
-    return not _is_complex_object(x, "isrealobj")
-
-
-# ---- printing ----------------------------------------------------------------------------------
-
-get_printoptions = np.get_printoptions
-set_printoptions = np.set_printoptions
-printoptions = np.printoptions
-
-
-def _printed(function: Callable[..., str], x: Any, *args: Any, **kwargs: Any) -> str:
-    if isinstance(x, Tracer):
-        return str(x)
-    inside = value(x)
-    return function(np.asarray(inside), *args, **kwargs)
-
-
-def array_repr(
-    arr: ArrayLike,
-    max_line_width: int | None = None,
-    precision: int | None = None,
-    suppress_small: bool | None = None,
-) -> str:
-    """The text that ``repr`` gives for an array in NumPy.
-
-    Parameters
-    ----------
-    arr : array_like
-    max_line_width, precision, suppress_small
-        As in ``np.array_repr``.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.array_repr(fnp.arange(2))
-    'array([0, 1])'
-    """
-    return _printed(np.array_repr, arr, max_line_width, precision, suppress_small)
-
-
-def array_str(
-    a: ArrayLike,
-    max_line_width: int | None = None,
-    precision: int | None = None,
-    suppress_small: bool | None = None,
-) -> str:
-    """The text that ``str`` gives for an array.
-
-    Parameters
-    ----------
-    a : array_like
-    max_line_width, precision, suppress_small
-        As in ``np.array_str``.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.array_str(fnp.arange(2))
-    '[0 1]'
-    """
-    return _printed(np.array_str, a, max_line_width, precision, suppress_small)
-
-
-def array2string(a: ArrayLike, **options: Any) -> str:
-    """The elements of an array as text.
-
-    Parameters
-    ----------
-    a : array_like
-    **options
-        As in ``np.array2string``.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import fgrad.numpy as fnp
-    >>> fnp.array2string(fnp.arange(3), separator=", ")
-    '[0, 1, 2]'
-    """
-    return _printed(np.array2string, a, **options)

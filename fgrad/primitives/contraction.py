@@ -51,9 +51,8 @@ class DotGeneral(Bilinear):
         for i, j in pairs:
             if left.shape[i] != right.shape[j]:
                 raise ShapeError(
-                    f"dot_general: shapes {left.shape} and {right.shape} differ in paired axes: axis {i} of the "
-                    f"first has "
-                    f"{left.shape[i]}, axis {j} of the second has {right.shape[j]}"
+                    f"dot_general: shapes {left.shape} and {right.shape} differ in paired axes: axis {i} of "
+                    f"the first has {left.shape[i]}, axis {j} of the second has {right.shape[j]}"
                 )
         if left.dtype != right.dtype:
             raise DTypeError(
@@ -236,8 +235,7 @@ def matmul(x: Any, y: Any) -> Any:
     if inner[0] != inner[1]:
         raise ShapeError(
             f"matmul: shapes {a.shape} and {b.shape} do not fit: the first has {inner[0]} columns, the second "
-            f"{inner[1]} "
-            "rows"
+            f"{inner[1]} rows"
         )
     x, y = promoted("matmul", x, y)
     if len(a.shape) == 1 and len(b.shape) == 1:
@@ -252,8 +250,8 @@ def matmul(x: Any, y: Any) -> Any:
         np.broadcast_shapes(batch_x, batch_y)
     except ValueError:
         raise ShapeError(
-            f"matmul: shapes {a.shape} and {b.shape} do not fit: their leading axes {batch_x} and {batch_y} cannot be "
-            "broadcast together"
+            f"matmul: shapes {a.shape} and {b.shape} do not fit: their leading axes {batch_x} and {batch_y} "
+            "cannot be broadcast together"
         ) from None
     return _batched_matmul(x, y, batch_x, batch_y)
 
@@ -288,9 +286,8 @@ def dot(x: Any, y: Any) -> Any:
     axis = max(len(b.shape) - 2, 0)
     if a.shape[-1] != b.shape[axis]:
         raise ShapeError(
-            f"dot: shapes {a.shape} and {b.shape} do not fit: the last axis of the first has {a.shape[-1]}, axis "
-            f"{axis} of the "
-            f"second has {b.shape[axis]}"
+            f"dot: shapes {a.shape} and {b.shape} do not fit: the last axis of the first has {a.shape[-1]}, "
+            f"axis {axis} of the second has {b.shape[axis]}"
         )
     return dot_general(x, y, (len(a.shape) - 1,), (axis,))
 
@@ -301,9 +298,8 @@ def tensordot(x: Any, y: Any, left: Axes, right: Axes) -> Any:
     for i, j in zip(left, right, strict=True):
         if a.shape[i] != b.shape[j]:
             raise ShapeError(
-                f"tensordot: shapes {a.shape} and {b.shape} do not fit: axis {i} of the first has {a.shape[i]}, "
-                f"axis {j} of the "
-                f"second has {b.shape[j]}"
+                f"tensordot: shapes {a.shape} and {b.shape} do not fit: axis {i} of the first has "
+                f"{a.shape[i]}, axis {j} of the second has {b.shape[j]}"
             )
     if not a.shape or not b.shape:
         return mul(x, y)

@@ -28,7 +28,7 @@ class Convolve(Bilinear):
         batch = broadcast_shapes("convolve", x.shape[:-1], y.shape[:-1])
         return Aval((*batch, x.shape[-1] + y.shape[-1] - 1), x.dtype)
 
-    def impl(self, x: Any, y: Any) -> Any:  # type: ignore[override]
+    def impl(self, x: Any, y: Any) -> Any:
         if x.ndim == 1 and y.ndim == 1:
             return np.convolve(x, y).astype(x.dtype, copy=False)
         long, short = (x, y) if x.shape[-1] >= y.shape[-1] else (y, x)

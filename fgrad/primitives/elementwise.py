@@ -245,7 +245,8 @@ class Sinc(Elementwise):
     """The order-th derivative of ``sin(pi x) / (pi x)``.   f[*s] -> f[*s]
 
     With t = pi x and f_k the k-th derivative of sin(t)/t, differentiating t f_0 = sin t k times gives
-    t f_k + k f_{k-1} = sin(t + k pi/2). The recurrence is stable where the magnitude of t exceeds k; below, the power series
+    t f_k + k f_{k-1} = sin(t + k pi/2). The recurrence is stable where the
+    magnitude of t exceeds k; below, the power series
     of f_k is summed.
     """
 
@@ -528,6 +529,9 @@ class Conj(Linear):
         return self(args[0]), True
 
     def lower(self, emit: Any, *names: str) -> str:
+        if emit.operands[0].dtype.kind != "c":
+            # NumPy's ufunc has no loop for booleans and answers in int8.
+            return super().lower(emit, *names)
         return f"np.conjugate({names[0]})"
 
 

@@ -91,9 +91,8 @@ def out_of_range(indices: Sequence[Any], axes: Sequence[int], shape: Shape) -> I
         outside = index[(index < -size) | (index >= size)]
         if outside.size:
             return IndexOutOfRangeError(
-                f"index {outside.flat[0]} is out of range for axis {axis} with size {size}, in an "
-                f"array of shape {tuple(shape)}, at {here()}; give a mode such as 'clip' or 'fill' "
-                "where this is meant"
+                f"index {outside.flat[0]} is out of range for axis {axis} with size {size}, in an array of "
+                f"shape {tuple(shape)}, at {here()}; give a mode such as 'clip' or 'fill' where this is meant"
             )
     raise AssertionError("every index is in range")
 

@@ -206,8 +206,7 @@ def check_updates(updates: Aval, expected: Shape) -> None:
     """Refuse updates that do not have the shape of what they change."""
     if updates.shape != expected:
         raise ShapeError(
-            f"indexing: updates of shape {updates.shape} do not fit the selected elements of shape "
-            f"{expected}"
+            f"indexing: updates of shape {updates.shape} do not fit the selected elements of shape {expected}"
         )
 
 

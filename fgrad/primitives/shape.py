@@ -110,8 +110,8 @@ class Concatenate(Linear):
             ]:
                 listed = ", ".join(str(a.shape) for a in avals)
                 raise ShapeError(
-                    f"concatenate: shapes {listed} differ in more than axis {self.axis}, along which they "
-                    "are joined"
+                    f"concatenate: shapes {listed} differ in more than axis {self.axis}, along which they are "
+                    "joined"
                 )
         total = sum([x.shape[self.axis] for x in avals])
         shape = (*first[: self.axis], total, *first[self.axis + 1 :])

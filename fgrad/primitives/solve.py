@@ -258,16 +258,16 @@ class TriangularSolve(MatrixFunction):
         return _solution_aval(a, b)
 
     def impl(self, a: Any, b: Any) -> Any:
+        if a.ndim == b.ndim == 2 and b.size:
+            return self._single(a, b)
         lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         shape = (*lead, *b.shape[-2:])
         if not math.prod(shape):
             return np.zeros(shape, b.dtype)
-        count, n = math.prod(lead), a.shape[-1]
-        if count > 2 * n:
+        n = a.shape[-1]
+        if math.prod(lead) > 2 * n:
             with np.errstate(all="ignore"):
                 return self._substitute(a, b, shape)
-        if not lead:
-            return self._single(a, b)
         a, b = np.broadcast_to(a, (*lead, n, n)), np.broadcast_to(b, shape)
         x = np.empty(shape, b.dtype)
         for i in np.ndindex(*lead):

@@ -80,9 +80,8 @@ class SpecialFunction(Ufunc, abstract=True):
         for position, (aval, kind) in enumerate(zip(avals, self.kinds, strict=True)):
             if aval.dtype.kind == "c" and kind == "f":
                 raise DTypeError(
-                    f"{self.name}: argument {position} is complex ({aval.dtype}), but the "
-                    "function is defined for real "
-                    "numbers there"
+                    f"{self.name}: argument {position} is complex ({aval.dtype}), but the function is defined "
+                    "for real numbers there"
                 )
         dtype = common_dtype(avals)
         if dtype.kind not in "fc":
@@ -115,9 +114,8 @@ def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
 def _unknown(name: str, argument: str) -> Partial:
     def slope(z: Any, *xs: Any) -> Any:
         raise NonDifferentiableError(
-            f"{name}: no derivative towards {argument} is known in closed form; differentiate "
-            "towards other arguments "
-            f"only, or pass fgrad.lax.stop_gradient({argument})"
+            f"{name}: no derivative towards {argument} is known in closed form; differentiate towards other "
+            f"arguments only, or pass fgrad.lax.stop_gradient({argument})"
         )
 
     return slope
@@ -482,13 +480,10 @@ def _operand_type(aval: Aval) -> Any:
 
 
 _OWN_NAMES = (
-    "erf erfc erfcx erfi erfinv erfcinv dawsn wofz ndtr log_ndtr ndtri ndtri_exp gammaln "
-    "loggamma gamma rgamma "
-    "gammasgn beta betaln poch gammainc gammaincc gammaincinv gammainccinv betainc betaincc "
-    "betaincinv xlogy "
-    "xlog1py entr rel_entr kl_div logit log_expit exp1 expi expn hyp0f1 hyp1f1 hyp2f1 i0 i1 iv "
-    "i0e i1e ive j0 j1 jv "
-    "y0 y1 yv k0 k1 kv k0e k1e kve"
+    "erf erfc erfcx erfi erfinv erfcinv dawsn wofz ndtr log_ndtr ndtri ndtri_exp gammaln loggamma gamma "
+    "rgamma gammasgn beta betaln poch gammainc gammaincc gammaincinv gammainccinv betainc betaincc betaincinv "
+    "xlogy xlog1py entr rel_entr kl_div logit log_expit exp1 expi expn hyp0f1 hyp1f1 hyp2f1 i0 i1 iv i0e i1e "
+    "ive j0 j1 jv y0 y1 yv k0 k1 kv k0e k1e kve"
 ).split()
 
 #: For the name of a ufunc of ``scipy.special``, a function that takes arrays and traced values and

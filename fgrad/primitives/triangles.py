@@ -28,7 +28,7 @@ class Tri(NonDifferentiable):
     def abstract_eval(self) -> Aval:  # type: ignore[override]
         return Aval((self.rows, self.columns), dtypes.BOOL)
 
-    def impl(self) -> Any:  # type: ignore[override]
+    def impl(self) -> Any:
         return np.tri(self.rows, self.columns, self.offset, dtype=bool)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:

@@ -84,7 +84,8 @@ def normal_argnums(
         if not -count <= position < count:
             raise ArgnumsError(
                 f"{transform} of {function_text(f)}: argnums={argnums!r} asks for argument {position}, but the "
-                f"call has {count} positional argument{'s' * (count != 1)}; count from 0, and pass it by position"
+                f"call has {count} positional argument{'s' * (count != 1)}; count from 0, and pass it by "
+                "position"
             )
         result.append(position % count)
     if len(set(result)) != len(result):
@@ -108,8 +109,8 @@ def leaf_value(
         where = f"{transform} of {function_text(f)}: {what} {name()}".replace("  ", " ")
         if _tree.is_unregistered_dataclass(leaf):
             raise NonArrayError(
-                f"{where} is a dataclass {type(leaf).__name__} that is not registered as a pytree; decorate it with "
-                "fgrad.tree_util.register_dataclass"
+                f"{where} is a dataclass {type(leaf).__name__} that is not registered as a pytree; decorate it "
+                "with fgrad.tree_util.register_dataclass"
             ) from None
         if not isinstance(error, FgradError):
             raise
@@ -158,8 +159,8 @@ def split_aux(f: Callable[..., Any], result: Any, transform: str) -> tuple[Any, 
     """The pair that a function with has_aux=True returns."""
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise ArgumentError(
-            f"{transform} of {function_text(f)} with has_aux=True: expected a pair (result, auxiliary data), got "
-            f"{type(result).__name__}"
+            f"{transform} of {function_text(f)} with has_aux=True: expected a pair (result, auxiliary data), "
+            f"got {type(result).__name__}"
         )
     return result[0], result[1]
 
@@ -190,8 +191,8 @@ def direction_values(
     leaves, given = _tree.flatten(directions)
     if given != treedef:
         raise TangentError(
-            f"{transform} of {function_text(f)}: the {what}s have structure {tree_text(given)}, but the {of}s have "
-            f"structure {tree_text(treedef)}; give one {what} for each {of}"
+            f"{transform} of {function_text(f)}: the {what}s have structure {tree_text(given)}, but the {of}s "
+            f"have structure {tree_text(treedef)}; give one {what} for each {of}"
         )
     inner = []
     for i, (leaf, aval) in enumerate(zip(leaves, avals, strict=True)):

@@ -10,9 +10,9 @@ from fgrad.avals import Aval
 from fgrad.compiler import compiled
 from fgrad.compiler.runtime import alias
 from fgrad.config import config
-from fgrad.ir.jaxpr import Jaxpr
+from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.ir.passes import dce
-from fgrad.tracing import Primitive, highest_level, replay
+from fgrad.tracing import Primitive, highest_level
 from fgrad.transforms.jvp import jvp_jaxpr, linear_form
 from fgrad.transforms.vjp import reverse_jaxpr, scatter_found
 from fgrad.transforms.vmap import batch_jaxpr
@@ -48,7 +48,7 @@ class Call(Primitive):
     def impl(self, *values: Any) -> Sequence[Any]:
         if config.debug_nans:
             # Equation by equation, so that the one that makes a NaN is named.
-            return [alias(v) for v in replay(self.jaxpr, *values)]
+            return [alias(v) for v in eval_jaxpr(self.jaxpr, *values)]
         return compiled(self.jaxpr)(*values)
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

@@ -144,8 +144,8 @@ def _differentiate(
             if is_inexact(aval.dtype):
                 if (aval.dtype.kind == "c") < holomorphic:
                     raise DifferentiationTypeError(
-                        f"{transform} of {function_text(f)} with holomorphic=True: argument {leaf_name(i)} has dtype "
-                        f"{aval.dtype.name}, expected a complex one; convert it with .astype(complex)"
+                        f"{transform} of {function_text(f)} with holomorphic=True: argument {leaf_name(i)} has "
+                        f"dtype {aval.dtype.name}, expected a complex one; convert it with .astype(complex)"
                     )
                 positions.append(len(trace.nodes))
                 tracers.append(trace.input(v))
@@ -186,9 +186,8 @@ def _integer_input(
         else f"of dtype {aval.dtype.name}"
     )
     return DifferentiationTypeError(
-        f"{transform} of {function_text(f)}: argument {name} is {kind}, which has no derivatives; pass a float, "
-        f"choose other "
-        "argnums, or give allow_int=True"
+        f"{transform} of {function_text(f)}: argument {name} is {kind}, which has no derivatives; pass a "
+        "float, choose other argnums, or give allow_int=True"
     )
 
 
@@ -202,14 +201,13 @@ def _scalar_output(f: Callable[..., Any], transform: str, result: Any, holomorph
     where = f"{transform} of {function_text(f)}"
     if len(leaves) != 1 or leaves[0] is not result:
         raise NonScalarOutputError(
-            f"{where}: the function must return one scalar, but returned a {type(result).__name__}; return the loss "
-            "alone, or (loss, auxiliary data) with has_aux=True"
+            f"{where}: the function must return one scalar, but returned a {type(result).__name__}; return the "
+            "loss alone, or (loss, auxiliary data) with has_aux=True"
         )
     if aval.shape:
         raise NonScalarOutputError(
-            f"{where}: the function must return a scalar, but its result has shape {aval.shape}; reduce it with "
-            f".sum() or "
-            ".mean(), or use jacrev or vjp"
+            f"{where}: the function must return a scalar, but its result has shape {aval.shape}; reduce it "
+            "with .sum() or .mean(), or use jacrev or vjp"
         )
     if holomorphic and aval.dtype.kind != "c":
         raise DifferentiationTypeError(
@@ -218,9 +216,8 @@ def _scalar_output(f: Callable[..., Any], transform: str, result: Any, holomorph
         )
     if not holomorphic and aval.dtype.kind == "c":
         raise DifferentiationTypeError(
-            f"{where}: the result is complex ({aval.dtype.name}); return a real number, or give holomorphic=True "
-            f"for a "
-            "complex-differentiable function"
+            f"{where}: the result is complex ({aval.dtype.name}); return a real number, or give "
+            "holomorphic=True for a complex-differentiable function"
         )
     raise DifferentiationTypeError(
         f"{where}: the result has dtype {aval.dtype.name}, which has no derivatives; return a float"

@@ -11,6 +11,7 @@ from fgrad.array import value, wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import is_inexact
 from fgrad.errors import DifferentiationTypeError
+from fgrad.primitives.families import match_aval
 from fgrad.primitives.shape import Eye, reshape, static_index
 from fgrad.source_info import boundary, function_text
 from fgrad.transforms._arguments import (
@@ -79,8 +80,8 @@ def _check(
             )
         if holomorphic and aval.dtype.kind != "c":
             raise DifferentiationTypeError(
-                f"{where} with holomorphic=True: {name(i)} has dtype {aval.dtype.name}, expected a complex one; "
-                "convert it with .astype(complex)"
+                f"{where} with holomorphic=True: {name(i)} has dtype {aval.dtype.name}, expected a complex "
+                "one; convert it with .astype(complex)"
             )
         if not holomorphic and not complex_ok and aval.dtype.kind == "c":
             raise DifferentiationTypeError(
@@ -93,15 +94,17 @@ def _result_name(result: Any) -> Callable[[int], str]:
     return lambda i: _tree.leaf_names(result, "the result")[i]
 
 
-def _split_leaves(x: Any, avals: Sequence[Aval], axis: int) -> list[Any]:
-    """Cut one axis of all directions into the entries of each leaf."""
+def _split_leaves(x: Any, avals: Sequence[Aval], axis: int, weak: bool) -> list[Any]:
+    """Cut one axis of all directions into the entries of each leaf; 0-d entries may be weak."""
     pieces, start = [], 0
     x = value(x)
     shape = aval_of(x).shape
     for aval in avals:
         index = (slice(None),) * axis + (slice(start, start + aval.size),)
         piece = static_index(x, index)
-        pieces.append(wrap(reshape(piece, (*shape[:axis], *aval.shape, *shape[axis + 1 :]))))
+        piece = reshape(piece, (*shape[:axis], *aval.shape, *shape[axis + 1 :]))
+        own = aval_of(piece)
+        pieces.append(wrap(match_aval(piece, Aval(own.shape, own.dtype, weak and not own.shape))))
         start += aval.size
     return pieces
 
@@ -150,16 +153,19 @@ def jacfwd(
         _check(avals, holomorphic, where, name, False, holomorphic)
         primals = _tree.unflatten(treedef, [wrap(v) for v in values])
         aux = None
+        weak_rows: list[bool] = []
 
         def push(*directions: Any) -> Any:
-            nonlocal aux
+            nonlocal aux, weak_rows
             result = jvp(f, primals, _tree.unflatten(treedef, list(directions)), has_aux=has_aux)
             if has_aux:
                 out, tangents, aux = result
             else:
                 out, tangents = result
+            out_avals = [aval_of(value(x)) for x in _tree.leaves(out)]
+            weak_rows = [aval.weak for aval in out_avals]
             _check(
-                [aval_of(value(x)) for x in _tree.leaves(out)],
+                out_avals,
                 holomorphic,
                 where,
                 _result_name(out),
@@ -172,9 +178,9 @@ def jacfwd(
         columns = vmap(push, in_axes=0, out_axes=-1)(*basis)
         blocks, out_treedef = _tree.flatten(columns)
         rows = []
-        for block in blocks:
+        for position, block in enumerate(blocks):
             axis = len(aval_of(value(block)).shape) - 1
-            row = _tree.unflatten(treedef, _split_leaves(block, avals, axis))
+            row = _tree.unflatten(treedef, _split_leaves(block, avals, axis, weak_rows[position]))
             rows.append(row if isinstance(argnums, (tuple, list)) else row[0])
         jacobian_tree = _tree.unflatten(out_treedef, rows)
         return (jacobian_tree, aux) if has_aux else jacobian_tree
@@ -219,7 +225,10 @@ def jacrev(
         basis = _tree.unflatten(out_treedef, [wrap(b) for b in _basis(out_avals)])
         rows = vmap(pullback)(basis)
         row_leaves, in_treedef = _tree.flatten(rows)
-        per_input = [_split_leaves(row, out_avals, 0) for row in row_leaves]
+        per_input = [
+            _split_leaves(row, out_avals, 0, aval_of(v).weak)
+            for row, v in zip(row_leaves, values, strict=True)
+        ]
         blocks = []
         for position in range(len(out_avals)):
             block = _tree.unflatten(in_treedef, [pieces[position] for pieces in per_input])

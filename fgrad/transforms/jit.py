@@ -84,7 +84,11 @@ class JitFunction:
     def __init__(
         self, fun: Callable[..., Any], static_argnums: Any, static_argnames: Any, inline: bool
     ) -> None:
-        functools.update_wrapper(self, fun)
+        functools.update_wrapper(self, fun, updated=())
+        # A callable object has attributes of its own: they must not hide the methods of this class.
+        for name, attribute in getattr(fun, "__dict__", {}).items():
+            if not hasattr(type(self), name):
+                self.__dict__.setdefault(name, attribute)
         self._fun = fun
         self._numbers, self._names = infer_static(fun, static_argnums, static_argnames, "jit")
         self._options = (static_argnums, static_argnames, inline)
@@ -214,8 +218,8 @@ class JitFunction:
         for const in [] if self._warned else _large_constants(closed):
             self._warned = True
             warn(
-                f"jit of {function_text(fun)} keeps {_captured_text(fun, const)} of {const.nbytes / 2**20:.1f} MB, of shape "
-                f"{const.shape}, in the compiled function; pass it as an argument instead"
+                f"jit of {function_text(fun)} keeps {_captured_text(fun, const)} of {const.nbytes / 2**20:.1f} "
+                f"MB, of shape {const.shape}, in the compiled function; pass it as an argument instead"
             )
         closed.consts = tuple(map(snapshot, closed.consts))
         return entry, captured
@@ -384,9 +388,8 @@ class Compiled:
         for i, (v, aval) in enumerate(zip(values, wanted, strict=True)):
             if aval_of(v) != aval:
                 raise ArgumentError(
-                    f"compiled {self._name}: argument leaf {i} has type {aval_of(v)}, compiled for {aval}; call "
-                    f"the jitted "
-                    "function itself, which compiles for new types"
+                    f"compiled {self._name}: argument leaf {i} has type {aval_of(v)}, compiled for {aval}; "
+                    "call the jitted function itself, which compiles for new types"
                 )
         outs = Call(self._jaxpr)(*self._captured, *values)
         return _tree.unflatten(self._out_treedef, [wrap(out) for out in outs])
@@ -421,13 +424,11 @@ def _distance(one: Any, other: Any) -> tuple[int, int, int]:
 
 
 def _kind_texts(kinds: Sequence[Any]) -> list[str]:
-    texts = []
     parts = iter(kinds)
-    for part in parts:
-        texts.append(
-            f"a Python {part.__name__}" if isinstance(part, type) else str(Aval(part, next(parts)))
-        )
-    return texts
+    return [
+        f"a Python {part.__name__}" if isinstance(part, type) else str(Aval(part, next(parts)))
+        for part in parts
+    ]
 
 
 def _static_text(static: Any) -> str:
@@ -451,9 +452,9 @@ def _check_stale(captured: list[tuple[np.ndarray[Any, Any], int]], fun: Any) -> 
     for array, checksum in captured:
         if _checksum(array) != checksum:
             raise StaleConstantError(
-                f"jit of {function_text(fun)}: {_captured_text(fun, array)} of shape {array.shape} and dtype {array.dtype} has "
-                f"changed "
-                "since the function was compiled, which still uses its old values; pass it as an argument instead"
+                f"jit of {function_text(fun)}: {_captured_text(fun, array)} of shape {array.shape} and dtype "
+                f"{array.dtype} has changed since the function was compiled, which still uses its old values; "
+                "pass it as an argument instead"
             )
 
 

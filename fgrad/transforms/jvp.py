@@ -147,8 +147,8 @@ def jvp(
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise TangentError(
-                f"jvp of {function_text(f)}: {name} is a {type(given).__name__}; give a tuple with one entry per "
-                "argument"
+                f"jvp of {function_text(f)}: {name} is a {type(given).__name__}; give a tuple with one entry "
+                "per argument"
             )
     leaves, treedef = _tree.flatten(tuple(primals))
     values = leaf_values(leaves, "jvp", f, primals)

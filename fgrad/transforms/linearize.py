@@ -207,8 +207,8 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
         reads_answer, reads_args = eqn.primitive.reads(active)
         if reads_answer or any(r and a for r, a in zip(reads_args, active, strict=True)):
             raise NonLinearError(
-                f"linear_transpose of {who}: {eqn.primitive.called} at {source_text(eqn.source)} is not linear in the "
-                "arguments"
+                f"linear_transpose of {who}: {eqn.primitive.called} at {source_text(eqn.source)} is not linear "
+                "in the arguments"
             )
         args = [
             atom.aval if is_active else _read(env, atom)

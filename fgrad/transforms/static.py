@@ -45,8 +45,8 @@ class Static:
                 name = signature_names(f, place + 1)[place] if isinstance(place, int) else place
                 raise StaticArgumentError(
                     f"{transform} of {function_text(f)}: static argument {name} is {_short(given)} of type "
-                    f"{type(given).__name__}, which "
-                    "cannot be hashed; pass a tuple instead of a list, or make it a traced argument"
+                    f"{type(given).__name__}, which cannot be hashed; pass a tuple instead of a list, or make "
+                    "it a traced argument"
                 ) from None
         return tuple((place, _tree.static_key(given), given) for place, given in items)
 
@@ -86,16 +86,15 @@ def infer_static(
     for number in numbers:
         if not open_ended and not -len(positional) <= number < len(positional):
             raise ArgnumsError(
-                f"{transform} of {function_text(f)}: static_argnums={argnums!r} asks for argument {number}, but the "
-                f"function has {len(positional)} positional parameters"
+                f"{transform} of {function_text(f)}: static_argnums={argnums!r} asks for argument {number}, "
+                f"but the function has {len(positional)} positional parameters"
             )
     known = {p.name for p in parameters}
     for name in names:
         if name not in known and not takes_any:
             raise ArgnumsError(
-                f"{transform} of {function_text(f)}: static_argnames={argnames!r} names {name!r}, which is not a "
-                f"parameter; "
-                f"the parameters are {', '.join(sorted(known))}"
+                f"{transform} of {function_text(f)}: static_argnames={argnames!r} names {name!r}, which is not "
+                f"a parameter; the parameters are {', '.join(sorted(known))}"
             )
     if argnames is None or argnames == ():
         names = tuple(positional[n] for n in numbers if -len(positional) <= n < len(positional))

@@ -189,8 +189,8 @@ class VJPTrace(Trace):
                     cts[parent] = contribution if earlier is None else add(earlier, contribution)
                     if config.check_jaxprs and not aval_of(contribution).fits(self.avals[parent]):
                         raise JaxprTypeError(
-                            f"{node[0]!r} gave a cotangent of type {aval_of(contribution)} for a primal of type "
-                            f"{self.avals[parent]}"
+                            f"{node[0]!r} gave a cotangent of type {aval_of(contribution)} for a primal of "
+                            f"type {self.avals[parent]}"
                         )
         return [cts.get(index) for index in range(count)]
 
@@ -215,29 +215,24 @@ class Pullback:
         self._positions, self._in_avals, self._in_treedef = inputs
         self._indices, self._out_avals, self._out_treedef = outputs
 
+    @boundary
     def __call__(self, cotangents: Any) -> Any:
-        return _pull_back(self, cotangents)
-
-
-@boundary
-def _pull_back(pullback: Pullback, cotangents: Any) -> Any:
-    f, avals = pullback._f, pullback._out_avals
-    inner = direction_values(
-        cotangents,
-        pullback._out_treedef,
-        avals,
-        "cotangent",
-        "output",
-        "vjp",
-        f,
-        lambda: _tree.leaf_names(cotangents, "the result"),
-    )
-    found = pullback._trace.walk(pullback._indices, inner, pullback._count)
-    results = [
-        wrap(instantiate(None if position < 0 else found[position], aval))
-        for position, aval in zip(pullback._positions, pullback._in_avals, strict=True)
-    ]
-    return _tree.unflatten(pullback._in_treedef, results)
+        inner = direction_values(
+            cotangents,
+            self._out_treedef,
+            self._out_avals,
+            "cotangent",
+            "output",
+            "vjp",
+            self._f,
+            lambda: _tree.leaf_names(cotangents, "the result"),
+        )
+        found = self._trace.walk(self._indices, inner, self._count)
+        results = [
+            wrap(instantiate(None if position < 0 else found[position], aval))
+            for position, aval in zip(self._positions, self._in_avals, strict=True)
+        ]
+        return _tree.unflatten(self._in_treedef, results)
 
 
 @boundary
@@ -372,7 +367,7 @@ class ReverseJaxpr:
             results = iter(nonzero)
             known = pruned, tuple(nz and next(results) for nz in self.nonzero)
             full.derived["zeros", given] = known
-        return known  # type: ignore[no-any-return]
+        return known
 
 
 def drop_zeros(

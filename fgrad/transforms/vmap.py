@@ -8,11 +8,11 @@ from typing import Any
 from fgrad import _tree
 from fgrad.array import wrap
 from fgrad.avals import Aval, aval_of
-from fgrad.errors import MappedAxisError
+from fgrad.errors import FgradError, MappedAxisError
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.primitives.shape import moveaxis, spread
 from fgrad.source_info import boundary, function_name, function_text
-from fgrad.tracing import Primitive, Trace, Tracer, listed, record
+from fgrad.tracing import Primitive, Trace, Tracer, has_tracers, listed, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
     check_callable,
@@ -67,13 +67,30 @@ class BatchTrace(Trace):
             else:
                 values.append(arg)
                 mapped.append(False)
-        answer, is_mapped = primitive.batch(self.size, values, mapped)
+        try:
+            answer, is_mapped = primitive.batch(self.size, values, mapped)
+        except FgradError:
+            self.blame_one_example(primitive, args, values, mapped)
+            raise
         if primitive.multiple_results:
             return [
                 BatchTracer(self, a, names) if m else a
                 for a, m in zip(answer, is_mapped, strict=True)
             ]
         return BatchTracer(self, answer, names) if is_mapped else answer
+
+    def blame_one_example(
+        self,
+        primitive: Primitive,
+        args: Sequence[Any],
+        values: Sequence[Any],
+        mapped: Sequence[bool],
+    ) -> None:
+        """Raise the error of a single example, if it has one: its shapes are those of the user."""
+        primitive.abstract_eval(*map(aval_of, args))
+        if not has_tracers(values):
+            for i in range(self.size):
+                primitive(*[v[i] if m else v for v, m in zip(values, mapped, strict=True)])
 
     def split(self, x: Any) -> tuple[Any, bool]:
         """The value of an output and whether it is mapped."""
@@ -146,23 +163,22 @@ def vmap(
             shape = aval_of(v).shape
             if not -len(shape) <= axis < len(shape):
                 raise MappedAxisError(
-                    f"{where}: in_axes asks for axis {axis} of {names[i]}, which has shape {shape}; give an axis "
-                    f"that it "
-                    "has, or None to pass it whole"
+                    f"{where}: in_axes asks for axis {axis} of {names[i]}, which has shape {shape}; give an "
+                    "axis that it has, or None to pass it whole"
                 )
             axis %= len(shape)
             if size is None:
                 size, first = shape[axis], names[i]
             elif shape[axis] != size:
                 raise MappedAxisError(
-                    f"{where}: the mapped sizes disagree: {first} has {size}, axis {axis} of {names[i]}, of shape "
-                    f"{shape}, has {shape[axis]}; map over axes of one size, or pass None in in_axes"
+                    f"{where}: the mapped sizes disagree: {first} has {size}, axis {axis} of {names[i]}, of "
+                    f"shape {shape}, has {shape[axis]}; map over axes of one size, or pass None in in_axes"
                 )
             moved.append((moveaxis(v, axis, 0), True))
         if size is None:
             raise MappedAxisError(
-                f"{where}: no argument is mapped, so that the number of examples is unknown; give an axis in in_axes, "
-                "or axis_size"
+                f"{where}: no argument is mapped, so that the number of examples is unknown; give an axis in "
+                "in_axes, or axis_size"
             )
         with BatchTrace(function_name(f), size, f) as trace:
             tracers = [
@@ -193,8 +209,8 @@ def vmap(
             rank = len(whole.shape)
             if not isinstance(axis, int) or not -rank <= axis < rank:
                 raise MappedAxisError(
-                    f"{where}: out_axes asks for axis {axis} of {_tree.leaf_names(result, 'the result')[i]}, which "
-                    f"has {rank} axes with the mapped one; give an integer from {-rank} to {rank - 1}"
+                    f"{where}: out_axes asks for axis {axis!r} of {_tree.leaf_names(result, 'the result')[i]}, "
+                    f"which has {rank} axes with the mapped one; give an integer from {-rank} to {rank - 1}"
                 )
             results.append(wrap(moveaxis(whole, 0, axis % rank)))
         return _tree.unflatten(out_treedef, results)

@@ -367,8 +367,8 @@ ROWS: dict[str, tuple[str, ...]] = {
     "ogrid": ("xp.ogrid[0:2, 1:4]",),
     "r_": ("xp.r_[C, 1.5, D]", "xp.r_[0:4]"),
     "c_": ("xp.c_[C, C]",),
-    "s_": ("A[xp.s_[0, 1:]]",),
-    "index_exp": ("A[xp.index_exp[..., 0]]",),
+    "s_": ("xp.asarray(A)[xp.s_[0, 1:]]",),
+    "index_exp": ("xp.asarray(A)[xp.index_exp[..., 0]]",),
     "fromfunction": ("xp.fromfunction(lambda i, j: i + 2.0 * j, (2, 3))",),
     "frombuffer": ("xp.frombuffer(b'\\x01\\x02\\x03', dtype='uint8')",),
     "bartlett": ("xp.bartlett(5)",), "blackman": ("xp.blackman(5)",), "hamming": ("xp.hamming(5)",),
@@ -486,5 +486,5 @@ NEEDS_VALUES = frozenset(
 # Public names that are no functions of arrays: types, constants, and the printing and files of NumPy.
 NO_ROW = frozenset(
     "load save savez fromfile fromstring fromiter from_dlpack get_printoptions set_printoptions "
-    "printoptions frompyfunc dtype finfo iinfo".split()
+    "printoptions array2string frompyfunc dtype finfo iinfo".split()
 )

@@ -20,6 +20,7 @@ from fgrad.primitives import (
     reduction,
     scatter,
     sorting,
+    triangles,
 )
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import shape as s
@@ -142,6 +143,12 @@ def _iota(d: Draw) -> Sample:
 def _eye(d: Draw) -> Sample:
     rows, columns = d.shape(least=2, most=2)
     return Sample(s.Eye(rows, columns, d.integer(-2, 2), d.dtype()), lambda rng: ())
+
+
+@sample("Tri")
+def _tri(d: Draw) -> Sample:
+    rows, columns = d.shape(least=2, most=2)
+    return Sample(triangles.Tri(rows, columns, d.integer(-2, 2)), lambda rng: ())
 
 
 # ---- contraction ---------------------------------------------------------------------------------

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from fgrad.avals import aval_of
+from fgrad.dtypes import PYTHON_DTYPES
 from fgrad.errors import ArgumentError, ConcretizationTypeError, DTypeError, ShapeError
 from fgrad.numpy._support import ArrayLike, operand
 from fgrad.primitives.elementwise import cast_to_float
@@ -16,21 +14,19 @@ from fgrad.tracing import Tracer, concrete, describe_unknown
 
 def matrix(x: ArrayLike, name: str, argument: str = "a") -> Any:
     """An argument as matrices of floats."""
-    inside = cast_to_float(operand(x, name, argument))
-    aval = aval_of(inside)
-    if len(aval.shape) < 2:
+    inside = operand(x, name, argument)
+    shape = () if type(inside) in PYTHON_DTYPES else inside.shape
+    if len(shape) < 2:
         raise ShapeError(
-            f"{name}: {argument} has shape {aval.shape}; give a matrix, or matrices in the last "
-            "two axes"
+            f"{name}: {argument} has shape {shape}; give a matrix, or matrices in the last two axes"
         )
-    refuse_half(aval.dtype, name, argument)
-    return inside
+    return floats(inside, name, argument)
 
 
 def square_matrix(x: ArrayLike, name: str, argument: str = "a") -> Any:
     """An argument as square matrices of floats."""
     inside = matrix(x, name, argument)
-    shape = aval_of(inside).shape
+    shape = inside.shape
     if shape[-1] != shape[-2]:
         raise ShapeError(
             f"{name}: {argument} has shape {shape}; its last two axes must have one size"
@@ -38,13 +34,19 @@ def square_matrix(x: ArrayLike, name: str, argument: str = "a") -> Any:
     return inside
 
 
-def refuse_half(dtype: np.dtype[Any], name: str, argument: str) -> None:
-    """LAPACK has no routines for half precision."""
-    if dtype == np.float16:
+def floats(inside: Any, name: str, argument: str) -> Any:
+    """An inside value in a dtype for which LAPACK has routines."""
+    if type(inside) in PYTHON_DTYPES:
+        return cast_to_float(inside)
+    dtype = inside.dtype
+    if dtype.kind not in "fc":
+        return cast_to_float(inside)
+    if dtype.itemsize == 2:
         raise DTypeError(
-            f"{name}: {argument} has dtype float16, for which there is no linear algebra; convert "
-            "it with .astype(np.float32)"
+            f"{name}: {argument} has dtype {dtype.name}, for which there is no linear algebra; convert it with "
+            ".astype(np.float32)"
         )
+    return inside
 
 
 def static_float(x: Any, what: str) -> float:
@@ -53,8 +55,8 @@ def static_float(x: Any, what: str) -> float:
         known = concrete(x)
         if known is None:
             raise ConcretizationTypeError(
-                f"{what} must be known while tracing, but is {describe_unknown(x)}; pass it "
-                f"through static_argnums ({here()})"
+                f"{what} must be known while tracing, but is {describe_unknown(x)}; pass it through "
+                f"static_argnums ({here()})"
             )
         x = known
     try:

@@ -113,7 +113,8 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
         ``(Q, R)``, or R. Differentiable in both modes, to all orders, where the first min(m, n)
         columns are independent; elsewhere derivatives are infinite or NaN. With 'complete', the
         columns of Q beyond the n-th are known up to a rotation only: they are those of LAPACK's
-        reflections, which jump where a column has zeros only below the diagonal. 'raw' has no derivative.
+        reflections, which jump where a column has zeros only below the diagonal. 'raw' has no
+        derivative.
 
     Raises
     ------
@@ -192,8 +193,8 @@ def svd(
     x = (square_matrix if hermitian else matrix)(a, "svd")
     if subset_by_index is not None and compute_uv and full_matrices:
         raise ArgumentError(
-            "svd: subset_by_index needs full_matrices=False or compute_uv=False: the other "
-            "vectors belong to no singular value"
+            "svd: subset_by_index needs full_matrices=False or compute_uv=False: the other vectors belong to "
+            "no singular value"
         )
     if not compute_uv:
         if hermitian:

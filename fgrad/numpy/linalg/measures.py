@@ -39,6 +39,8 @@ from fgrad.primitives.solve import Inv
 from fgrad.primitives.spectral import Eigvalsh
 from fgrad.tracing import derivative_rules
 
+_DET, _SLOGDET = Det(), Slogdet()
+
 
 class SlogdetResult(NamedTuple):
     """What `slogdet` returns: the sign of a determinant, and the logarithm of its magnitude."""
@@ -244,8 +246,7 @@ def _matrix_norm(x: Any, ord: Any, row: int, column: int, name: str) -> Any:
         return static_index(s, (*(slice(None),) * (len(s.shape) - 1), place))
     if p not in (1, -1, math.inf, -math.inf):
         raise ArgumentError(
-            f"{name}: ord={ord!r} is not a norm of matrices; give 'fro', 'nuc', 1, -1, 2, -2, inf "
-            "or -inf"
+            f"{name}: ord={ord!r} is not a norm of matrices; give 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
         )
     assert p is not None
     summed, other = (row, column) if abs(p) == 1 else (column, row)
@@ -287,7 +288,7 @@ def det(a: ArrayLike) -> Array:
     Array([[ 4., -2.],
            [-2.,  1.]], dtype=float64)
     """
-    return wrap(Det()(square_matrix(a, "det")))  # type: ignore[no-any-return]
+    return wrap(_DET(square_matrix(a, "det")))  # type: ignore[no-any-return]
 
 
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
@@ -320,7 +321,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """
     if method not in (None, "lu", "qr"):
         raise ArgumentError(f"slogdet: method is {method!r}; give 'lu' or 'qr'")
-    sign, logabsdet = Slogdet()(square_matrix(a, "slogdet"))
+    sign, logabsdet = _SLOGDET(square_matrix(a, "slogdet"))
     return SlogdetResult(wrap(sign), wrap(logabsdet))
 
 

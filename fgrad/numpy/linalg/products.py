@@ -68,8 +68,8 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     shapes = aval_of(left).shape, aval_of(right).shape
     if len(shapes[0]) != 1 or len(shapes[1]) != 1:
         raise ShapeError(
-            f"outer: the arguments have shapes {shapes[0]} and {shapes[1]}; give vectors, or use "
-            "fnp.outer, which flattens"
+            f"outer: the arguments have shapes {shapes[0]} and {shapes[1]}; give vectors, or use fnp.outer, "
+            "which flattens"
         )
     return products.outer(wrap(left), wrap(right))
 
@@ -104,8 +104,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
         shape = aval_of(x).shape
         if shape[normal_axis(axis, len(shape), "cross")] != 3:
             raise ShapeError(
-                f"cross: axis {axis} of shape {shape} does not have three components; for two, use "
-                "fnp.cross"
+                f"cross: axis {axis} of shape {shape} does not have three components; for two, use fnp.cross"
             )
     return products.cross(wrap(left), wrap(right), axis=axis)
 
@@ -252,8 +251,8 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None, out: None =
     for i, shape in enumerate(shapes):
         if len(shape) != 2 and not (len(shape) == 1 and i in (0, last)):
             raise ShapeError(
-                f"multi_dot: array {i} has shape {shape}; give matrices, and vectors as the first "
-                "and the last array only"
+                f"multi_dot: array {i} has shape {shape}; give matrices, and vectors as the first and the last "
+                "array only"
             )
     factors = promoted("multi_dot", *factors)
     row, column = len(shapes[0]) == 1, len(shapes[-1]) == 1
@@ -264,8 +263,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None, out: None =
     for i in range(last):
         if factors[i].shape[-1] != factors[i + 1].shape[0]:
             raise ShapeError(
-                f"multi_dot: arrays {i} and {i + 1} of shapes {shapes[i]} and {shapes[i + 1]} do "
-                "not fit"
+                f"multi_dot: arrays {i} and {i + 1} of shapes {shapes[i]} and {shapes[i + 1]} do not fit"
             )
     answer = product(*factors)
     shape = (() if row else answer.shape[:1]) + (() if column else answer.shape[1:])

@@ -13,15 +13,17 @@ from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, normal_axis, operand, static_int
-from fgrad.numpy.linalg._operands import matrix, refuse_half, square_matrix, static_float
+from fgrad.numpy.linalg._operands import floats, matrix, square_matrix, static_float
 from fgrad.primitives.contraction import promoted
-from fgrad.primitives.elementwise import cast_to_float, convert, greater, mul, square, sub
+from fgrad.primitives.elementwise import convert, greater, mul, square, sub
 from fgrad.primitives.factorizations import SingularValues
 from fgrad.primitives.families import Full, Sum, reshape
 from fgrad.primitives.linalg import conjugate, matmul, real_dtype, real_part
 from fgrad.primitives.shape import static_index, transpose
 from fgrad.primitives.solve import Inv, Lstsq, Pinv, Solve
 from fgrad.tracing import concrete
+
+_INV, _SOLVE = Inv(), Solve()
 
 
 def inv(a: ArrayLike) -> Array:
@@ -51,7 +53,7 @@ def inv(a: ArrayLike) -> Array:
     Array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float64)
     """
-    return wrap(Inv()(square_matrix(a, "inv")))  # type: ignore[no-any-return]
+    return wrap(_INV(square_matrix(a, "inv")))  # type: ignore[no-any-return]
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
@@ -83,27 +85,41 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     >>> fnp.linalg.solve(fnp.array([[2.0, 0.0], [0.0, 4.0]]), fnp.array([2.0, 2.0]))
     Array([1. , 0.5], dtype=float64)
     """
-    left = square_matrix(a, "solve")
-    right = cast_to_float(operand(b, "solve", "b"))
-    shapes = aval_of(left).shape, aval_of(right).shape
-    refuse_half(aval_of(right).dtype, "solve", "b")
-    vector = len(shapes[1]) == 1
-    if vector:
-        right = reshape(right, (*shapes[1], 1))
-    if not shapes[1] or aval_of(right).shape[-2] != shapes[0][-1]:
-        raise ShapeError(
-            f"solve: a of shape {shapes[0]} and b of shape {shapes[1]} do not fit; give b the "
-            f"shape ({shapes[0][-1]},) or (..., {shapes[0][-1]}, k)"
-        )
-    try:
-        np.broadcast_shapes(shapes[0][:-2], aval_of(right).shape[:-2])
-    except ValueError:
-        raise ShapeError(
-            f"solve: the leading axes of a of shape {shapes[0]} and b of shape {shapes[1]} cannot "
-            "be broadcast together"
-        ) from None
-    x = Solve()(*promoted("solve", left, right))
-    return wrap(reshape(x, x.shape[:-1]) if vector else x)  # type: ignore[no-any-return]
+    left, right = square_matrix(a, "solve"), floats(operand(b, "solve", "b"), "solve", "b")
+    rank = np.ndim(right) if type(right) in dtypes.PYTHON_DTYPES else len(right.shape)
+    if rank > 1:
+        _check_sides(left, right)
+        return wrap(_SOLVE(*_in_one_dtype("solve", left, right)))  # type: ignore[no-any-return]
+    if not rank or right.shape[0] != left.shape[-1]:
+        raise _misfit(left, right)
+    side = reshape(right, (*right.shape, 1))
+    x = _SOLVE(*_in_one_dtype("solve", left, side))
+    return wrap(reshape(x, x.shape[:-1]))  # type: ignore[no-any-return]
+
+
+def _check_sides(left: Any, right: Any) -> None:
+    if right.shape[-2] != left.shape[-1]:
+        raise _misfit(left, right)
+    if len(left.shape) > 2 and len(right.shape) > 2:
+        try:
+            np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        except ValueError:
+            raise ShapeError(
+                f"solve: the leading axes of a of shape {left.shape} and b of shape {right.shape} cannot be "
+                "broadcast together"
+            ) from None
+
+
+def _misfit(left: Any, right: Any) -> ShapeError:
+    n = left.shape[-1]
+    return ShapeError(
+        f"solve: a of shape {left.shape} and b of shape {aval_of(right).shape} do not fit; give b the shape "
+        f"({n},) or (..., {n}, k)"
+    )
+
+
+def _in_one_dtype(name: str, left: Any, right: Any) -> Any:
+    return (left, right) if left.dtype == right.dtype else promoted(name, left, right)
 
 
 def pinv(
@@ -204,13 +220,12 @@ def lstsq(
     >>> bool(fnp.allclose(x, fnp.array([1.0, 2.0])))
     True
     """
-    left, right = matrix(a, "lstsq"), cast_to_float(operand(b, "lstsq", "b"))
-    refuse_half(aval_of(right).dtype, "lstsq", "b")
+    left, right = matrix(a, "lstsq"), floats(operand(b, "lstsq", "b"), "lstsq", "b")
     shapes = aval_of(left).shape, aval_of(right).shape
     if len(shapes[0]) != 2 or len(shapes[1]) not in (1, 2) or shapes[0][0] != shapes[1][0]:
         raise ShapeError(
-            f"lstsq: a of shape {shapes[0]} and b of shape {shapes[1]} do not fit; give shapes "
-            "(m, n) and (m,) or (m, k), and map fgrad.vmap over batches"
+            f"lstsq: a of shape {shapes[0]} and b of shape {shapes[1]} do not fit; give shapes (m, n) and (m,) "
+            "or (m, k), and map fgrad.vmap over batches"
         )
     vector = len(shapes[1]) == 1
     if vector:
@@ -273,13 +288,13 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     >>> fnp.linalg.tensorinv(fnp.eye(6).reshape(2, 3, 6)).shape
     (6, 2, 3)
     """
-    x = cast_to_float(operand(a, "tensorinv", "a"))
+    x = floats(operand(a, "tensorinv", "a"), "tensorinv", "a")
     shape, count = aval_of(x).shape, static_int(ind, "tensorinv: ind")
     if count <= 0:
         raise ArgumentError(f"tensorinv: ind is {count}; give a positive number of axes")
     first, later = shape[:count], shape[count:]
     flat = _square_map(x, math.prod(first), math.prod(later), "tensorinv")
-    return wrap(reshape(Inv()(flat), (*later, *first)))  # type: ignore[no-any-return]
+    return wrap(reshape(_INV(flat), (*later, *first)))  # type: ignore[no-any-return]
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
@@ -311,10 +326,10 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     >>> fnp.linalg.tensorsolve(fnp.eye(6).reshape(2, 3, 6), fnp.ones((2, 3))).shape
     (6,)
     """
-    x, y = (
-        cast_to_float(operand(a, "tensorsolve", "a")),
-        cast_to_float(operand(b, "tensorsolve", "b")),
-    )
+    x, y = [
+        floats(operand(side, "tensorsolve", argument), "tensorsolve", argument)
+        for side, argument in ((a, "a"), (b, "b"))
+    ]
     if axes is not None:
         rank = len(aval_of(x).shape)
         last = [normal_axis(axis, rank, "tensorsolve") for axis in axes]
@@ -323,19 +338,18 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     later = shape[len(side.shape) :]
     if shape[: len(side.shape)] != side.shape:
         raise ShapeError(
-            f"tensorsolve: a of shape {shape} does not begin with the shape {side.shape} of b; "
-            "move axes to the end with axes"
+            f"tensorsolve: a of shape {shape} does not begin with the shape {side.shape} of b; move axes to "
+            "the end with axes"
         )
     flat = _square_map(x, side.size, math.prod(later), "tensorsolve")
-    answer = Solve()(*promoted("tensorsolve", flat, reshape(y, (side.size, 1))))
+    answer = _SOLVE(*promoted("tensorsolve", flat, reshape(y, (side.size, 1))))
     return wrap(reshape(answer, later))  # type: ignore[no-any-return]
 
 
 def _square_map(x: Any, rows: int, columns: int, name: str) -> Any:
-    refuse_half(aval_of(x).dtype, name, "a")
     if rows != columns:
         raise ShapeError(
-            f"{name}: a of shape {aval_of(x).shape} maps {columns} elements to {rows}; only "
-            "square maps have an inverse"
+            f"{name}: a of shape {aval_of(x).shape} maps {columns} elements to {rows}; only square maps have "
+            "an inverse"
         )
     return reshape(x, (rows, columns))
