@@ -323,12 +323,12 @@ def check_eager(primitive: Primitive, args: Sequence[Any], answer: Any) -> None:
 class RecordedTracer(Tracer):
     """A value of a body that is being recorded: a variable, its value unknown."""
 
-    __slots__ = ("aval", "creation", "source", "var")
+    __slots__ = ("aval", "creation", "source", "variable")
 
     def __init__(self, trace: Recording, var: Var, source: Any, creation: Any = None) -> None:
         self._trace = trace
         self.aval = var.aval
-        self.var = var
+        self.variable = var
         self.source = source
         self.creation = creation
 
@@ -369,7 +369,7 @@ class Recording(Trace):
         """The variable or literal that stands for any value in this recording."""
         kind = type(value)
         if kind is RecordedTracer and value._trace is self:
-            return value.var  # type: ignore[no-any-return]
+            return value.variable  # type: ignore[no-any-return]
         if kind in _SCALARS or isinstance(value, np.generic):
             return Literal(value)
         var = self.known_consts.get(id(value))
@@ -394,7 +394,7 @@ class Recording(Trace):
         return RecordedTracer(self, var, source, primitive if primitive.creates else None)
 
     def origin(self, tracer: Any) -> str:
-        var = tracer.var
+        var = tracer.variable
         producers = {out: eqn for eqn in self.eqns for out in eqn.outputs}
         pending, seen, names = [var], {var}, []
         positions = {v: i for i, v in enumerate(self.invars)}

@@ -37,7 +37,7 @@ class Emitter:
         self._by_key: dict[Any, str] = {}
         self._fresh = _identifiers()
         # Variables and constants share one function: no name stands for two things.
-        self._taken = {"np", self.name, *dir(builtins)}
+        self._taken = {"np", self.name}
         #: The types of the operands of the equation being lowered.
         self.operands: list[Aval] = []
         self._names: dict[Var, str] = {}
@@ -81,7 +81,7 @@ class Emitter:
     def var(self, var: Var) -> str:
         if var not in self._names:
             name = next(self._fresh)
-            while name in self._taken:
+            while name in self._taken or hasattr(builtins, name):
                 name = next(self._fresh)
             self._taken.add(name)
             self._names[var] = name

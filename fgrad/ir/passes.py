@@ -41,8 +41,11 @@ def used_inputs(jaxpr: Jaxpr) -> tuple[bool, ...]:
     return tuple(v in read for v in jaxpr.invars)
 
 
-def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
-    """Replace every equation whose primitive is a plain call by its body, at every depth."""
+def inline_calls(jaxpr: Jaxpr, checkpoints: bool = False) -> Jaxpr:
+    """Replace every equation whose primitive is a call by its body, at every depth.
+
+    Calls that recompute in reverse mode stay as they are, unless `checkpoints` says otherwise.
+    """
     constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
     eqns: list[Eqn] = []
     substitution: dict[Var, Atom] = {}
@@ -53,7 +56,8 @@ def inline_calls(jaxpr: Jaxpr) -> Jaxpr:
 
         for eqn in body.eqns:
             inputs = tuple(atom(a) for a in eqn.inputs)
-            inner = eqn.primitive.inlinable
+            called = eqn.primitive
+            inner = getattr(called, "jaxpr", None) if checkpoints else called.inlinable
             if inner is not None:
                 scope: dict[Var, Atom] = dict(zip(inner.invars, inputs, strict=True))
                 for var, const in zip(inner.constvars, inner.consts, strict=True):

@@ -201,8 +201,10 @@ sinc = _unary("sinc", p.Sinc(), "``sin(pi x) / (pi x)``, with value 1 and smooth
 
 # ---- signs, rounding, choice ------------------------------------------------------------------
 
-abs = _unary("abs", p.abs_, "Magnitudes; the slope at 0 is 0.")
-absolute = _unary("absolute", p.abs_, "Magnitudes; the slope at 0 is 0.")
+abs = _unary("abs", p.abs_, "Magnitudes; the slope of a real number at 0 is 1, as in JAX.")
+absolute = _unary(
+    "absolute", p.abs_, "Magnitudes; the slope of a real number at 0 is 1, as in JAX."
+)
 fabs = _unary("fabs", p.fabs, "Magnitudes of real numbers, as floats.")
 sign = _unary("sign", p.sign, "-1, 0 or 1 by sign; complex numbers are scaled to length one.")
 signbit = _unary("signbit", p.signbit, "Whether the sign bit is set, also of zeros.")

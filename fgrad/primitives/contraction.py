@@ -147,6 +147,10 @@ def contract(
     right_batch: Axes,
 ) -> Any:
     """`DotGeneral` on NumPy arrays: transposed views, grouped axes, one ``dot`` or ``matmul``."""
+    if left.ndim == 2 and right.ndim == 2 and len(left_contract) == 1 and not left_batch:
+        return np.dot(
+            left if left_contract == (1,) else left.T, right if right_contract == (0,) else right.T
+        )
     left_free = [a for a in range(left.ndim) if a not in left_contract and a not in left_batch]
     right_free = [a for a in range(right.ndim) if a not in right_contract and a not in right_batch]
     m = [left.shape[a] for a in left_free]

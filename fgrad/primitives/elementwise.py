@@ -124,11 +124,15 @@ class IntegerPower(Elementwise):
                 f"integers to the negative power {self.n} are not integers; convert to float first, as in "
                 f"x.astype(float) ** {self.n}"
             )
-        return dtypes.INT64 if x.weak and x.dtype == dtypes.BOOL else x.dtype
+        if x.dtype == dtypes.BOOL:
+            return dtypes.INT64 if x.weak else np.dtype(np.int8)
+        return x.dtype
 
     def compute(self, *values: Any) -> Any:
         (x,) = values
         n = self.n
+        if aval_of(x).dtype == dtypes.BOOL:
+            x = np.asarray(x, np.int64 if type(x) is bool else np.int8)[()]
         if n == 2:
             return np.square(x)
         if n == 1:
@@ -160,10 +164,12 @@ log1p: Ufunc = elementwise("log1p", np.log1p, [lambda z, x: reciprocal_of(add(x,
 
 
 def _logistic(x: Any) -> Any:
-    # One exponential that cannot overflow: exp(-|x|) for either sign.
+    x = np.asarray(x, exp.result_dtype([aval_of(x)]))
+    # One exponential that cannot overflow, for either sign.
+    negative = np.less(np.real(x), 0)
     with np.errstate(under="ignore"):
-        small = np.exp(-np.abs(x))
-    return np.where(np.greater_equal(x, 0), 1.0, small).astype(small.dtype)[()] / (1.0 + small)
+        small = np.exp(np.where(negative, x, -x))
+    return (np.where(negative, small, 1.0) / (1.0 + small))[()]
 
 
 logistic: Ufunc = elementwise(
@@ -293,12 +299,13 @@ class Sinc(Elementwise):
 
 def _abs_slope(z: Any, x: Any) -> Any:
     if not _is_complex(x):
-        return sign(x)
+        number = aval_of(x).dtype.type
+        return select(greater_equal(x, 0.0), number(1), number(-1))
     return select(equal(z, 0.0), 0.0, div(conj(x), z))
 
 
 abs_: Ufunc = elementwise("abs", np.abs, [_abs_slope], source="np.abs")
-fabs: Ufunc = elementwise("fabs", np.fabs, [lambda z, x: sign(x)])
+fabs: Ufunc = elementwise("fabs", np.fabs, [_abs_slope])
 sign: Ufunc = elementwise("sign", np.sign, None)
 signbit: Ufunc = elementwise("signbit", np.signbit, None)
 copysign: Ufunc = elementwise(
@@ -421,9 +428,11 @@ class Round(NonDifferentiable):
     decimals: int
 
     def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
-        return x
+        return x.with_dtype(np.dtype(np.float16)) if x.dtype == dtypes.BOOL and not x.weak else x
 
     def impl(self, x: Any) -> Any:
+        if aval_of(x).dtype == dtypes.BOOL and type(x) is not bool:
+            x = x.astype(np.float16)
         answer = np.round(x, self.decimals)
         if aval_of(x).weak:
             return type(x)(answer)
@@ -433,6 +442,8 @@ class Round(NonDifferentiable):
         return self(args[0]), True
 
     def lower(self, emit: Any, *names: str) -> str:
+        if emit.operands[0].dtype == dtypes.BOOL:
+            return super().lower(emit, *names)
         return f"np.round({names[0]}, {self.decimals})"
 
 
@@ -470,16 +481,21 @@ def _real_dtype(avals: Sequence[Aval]) -> np.dtype[Any]:
 
 
 def _complex_dtype(avals: Sequence[Aval]) -> np.dtype[Any]:
+    if any(a.dtype.kind == "c" for a in avals):
+        raise DTypeError("complex: real and imaginary parts must be real numbers, got complex ones")
     return np.result_type(common_dtype(avals), np.complex64)
 
 
 def _real(x: Any) -> Any:
-    return x.view() if type(x) is np.ndarray and x.dtype.kind != "c" else np.real(x)
+    if type(x) is np.ndarray and x.dtype.kind != "c":
+        return x.view()
+    # A Python bool has an int as its real part.
+    return np.real(x) if type(x) is not bool else x
 
 
 def _imag(x: Any) -> Any:
     # NumPy's imaginary part of a real array is a writable array of zeros of its own.
-    return np.imag(x)
+    return np.imag(x) if type(x) is not bool else False
 
 
 def _make_complex(x: Any, y: Any) -> Any:

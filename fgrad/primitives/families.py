@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -103,7 +103,11 @@ class Elementwise(_Declared, abstract=True):
     def abstract_eval(self, *avals: Aval) -> Aval:
         shape = broadcast_shapes(self.called, *[a.shape for a in avals])
         weak = not shape and all([a.weak for a in avals])
-        return Aval(shape, dtypes.canonical(self.result_dtype(avals)), weak)
+        dtype = self.result_dtype(avals)
+        if weak:
+            # A Python number has one dtype, whichever loop computed it.
+            dtype = dtypes.PYTHON_DTYPES[dtypes.python_type(dtype)]
+        return Aval(shape, dtypes.canonical(dtype), weak)
 
     def impl(self, *values: Any) -> Any:
         try:
@@ -647,7 +651,12 @@ class Full(NonDifferentiable):
     shape: Shape
     fill: Any
     dtype: np.dtype[Any]
+    # Equal fills, 0.0 and -0.0, make different arrays.
+    negative_zero: bool = field(init=False)
     creates = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "negative_zero", self.fill == 0 and _is_negative_zero(self.fill))
 
     def staged(self) -> bool:
         return creation_is_staged(self.shape)
@@ -658,7 +667,7 @@ class Full(NonDifferentiable):
     def impl(self) -> Any:
         if not self.shape:
             return self.dtype.type(self.fill)
-        if self.fill == 0 and not _is_negative_zero(self.fill):
+        if self.fill == 0 and not self.negative_zero:
             return np.zeros(self.shape, self.dtype)
         return np.full(self.shape, self.fill, self.dtype)
 
@@ -667,7 +676,7 @@ class Full(NonDifferentiable):
 
     def lower(self, emit: Any, *names: str) -> str:
         dtype = emit.dtype(self.dtype)
-        if self.fill == 0 and not _is_negative_zero(self.fill):
+        if self.fill == 0 and not self.negative_zero:
             return f"np.zeros({self.shape}, {dtype})"
         return f"np.full({self.shape}, {emit.scalar(self.fill)}, {dtype})"
 
