@@ -24,6 +24,7 @@ from fgrad.numpy.indexing import IndexRef, IndexUpdater, getitem
 from fgrad.numpy.ufuncs import raised
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.contraction import matmul
+from fgrad.primitives.special import SCIPY_UFUNCS
 from fgrad.source_info import boundary, guard_methods, here
 from fgrad.tracing import Tracer
 
@@ -409,6 +410,7 @@ def _attach() -> None:
         ours = getattr(fnp, part, None)
         if ours is not None:
             protocols.register(ours.__all__, ours, getattr(np, part))
+    protocols.register_late("scipy.special", SCIPY_UFUNCS)
 
 
 _attach()

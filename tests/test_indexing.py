@@ -801,7 +801,10 @@ def test_the_program_does_not_grow_with_the_batch() -> None:
     def count(size: int) -> int:
         f = fgrad.vmap(lambda a, i, u: a.at[i].multiply(u))
         args = np.zeros((size, 5)), np.zeros((size, 3), int), np.zeros((size, 3))
-        g = lambda a, i, u: fgrad.vjp(f, a, i, u)[1](np.ones((size, 5)))[0]
+
+        def g(a: Any, i: Any, u: Any) -> Any:
+            return fgrad.vjp(f, a, i, u)[1](np.ones((size, 5)))[0]
+
         return len(fgrad.make_jaxpr(g)(*args).eqns)
 
     # Large creations are recorded, small ones are constants: both sizes are large.

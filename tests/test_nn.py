@@ -79,8 +79,10 @@ def test_values_and_slopes_are_those_of_jax(name: str, options: dict[str, Any]) 
     atol = 1e-15 if name == "gelu" else 1e-300
     np.testing.assert_allclose(np.asarray(ours(GRID))[tame], expected[tame], rtol=1e-12, atol=atol)
     slopes = np.asarray(elementwise_grad(jax, theirs, GRID))
+    # The slope of gelu has a difference of numbers of size one: a few roundings of them remain.
+    atol = 1e-14 if name == "gelu" else 1e-16
     np.testing.assert_allclose(
-        np.asarray(elementwise_grad(fgrad, ours, GRID))[tame], slopes[tame], rtol=1e-10, atol=1e-16
+        np.asarray(elementwise_grad(fgrad, ours, GRID))[tame], slopes[tame], rtol=1e-10, atol=atol
     )
 
 

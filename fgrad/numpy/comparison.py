@@ -88,7 +88,7 @@ def allclose(
     Examples
     --------
     >>> import fgrad.numpy as fnp
-    >>> bool(fnp.allclose(fnp.array([1.0, 2.0]), [1.0, 2.0 + 1e-9]))
+    >>> fnp.allclose(fnp.array([1.0, 2.0]), [1.0, 2.0 + 1e-9]).item()
     True
     """
     with np.errstate(invalid="ignore"):
@@ -113,7 +113,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     Examples
     --------
     >>> import fgrad.numpy as fnp
-    >>> bool(fnp.array_equal([1, 2], [1, 2])), bool(fnp.array_equal([1, 2], [1, 2, 3]))
+    >>> fnp.array_equal([1, 2], [1, 2])), bool(fnp.array_equal([1, 2], [1, 2, 3]).item()
     (True, False)
     """
     x, y = operand(a1, "array_equal"), operand(a2, "array_equal")
@@ -140,7 +140,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     Examples
     --------
     >>> import fgrad.numpy as fnp
-    >>> bool(fnp.array_equiv([1, 1], [[1, 1], [1, 1]]))
+    >>> fnp.array_equiv([1, 1], [[1, 1], [1, 1]]).item()
     True
     """
     x, y = operand(a1, "array_equiv"), operand(a2, "array_equiv")

@@ -178,8 +178,40 @@ def isrealobj(x: Any) -> bool:
 
 # ---- printing ----------------------------------------------------------------------------------
 
-get_printoptions = np.get_printoptions
-set_printoptions = np.set_printoptions
+
+def get_printoptions() -> dict[str, Any]:
+    """How NumPy prints arrays: ``numpy.get_printoptions``.
+
+    Returns
+    -------
+    dict
+        The options by name.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> "precision" in fnp.get_printoptions()
+    True
+    """
+    return dict(np.get_printoptions())
+
+
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
+    """Change how NumPy, and so fgrad, prints arrays: ``numpy.set_printoptions``.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Those of ``numpy.set_printoptions``, such as ``precision`` and ``suppress``.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.set_printoptions(precision=fnp.get_printoptions()["precision"])
+    """
+    np.set_printoptions(*args, **kwargs)
+
+
 printoptions = np.printoptions
 
 

@@ -325,7 +325,7 @@ def iscomplex(x: ArrayLike) -> Array:
     Examples
     --------
     >>> import fgrad.numpy as fnp
-    >>> bool(fnp.iscomplex(1j))
+    >>> fnp.iscomplex(1j).item()
     True
     """
     return wrap(p.not_equal(p.imag(operand(x, "iscomplex")), 0))  # type: ignore[no-any-return]
@@ -345,7 +345,7 @@ def isreal(x: ArrayLike) -> Array:
     Examples
     --------
     >>> import fgrad.numpy as fnp
-    >>> bool(fnp.isreal(1j))
+    >>> fnp.isreal(1j).item()
     False
     """
     return wrap(p.equal(p.imag(operand(x, "isreal")), 0))  # type: ignore[no-any-return]
@@ -365,7 +365,7 @@ def isneginf(x: ArrayLike, /) -> Array:
     Examples
     --------
     >>> import fgrad.numpy as fnp
-    >>> bool(fnp.isneginf(-fnp.inf))
+    >>> fnp.isneginf(-fnp.inf).item()
     True
     """
     inside = operand(x, "isneginf")
@@ -386,7 +386,7 @@ def isposinf(x: ArrayLike, /) -> Array:
     Examples
     --------
     >>> import fgrad.numpy as fnp
-    >>> bool(fnp.isposinf(fnp.inf))
+    >>> fnp.isposinf(fnp.inf).item()
     True
     """
     inside = operand(x, "isposinf")

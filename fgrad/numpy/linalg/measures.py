@@ -132,7 +132,8 @@ def vector_norm(
     Returns
     -------
     Array
-        Differentiable in both modes, with gradient zero at the origin.
+        Differentiable in both modes. At the origin the smooth norms have gradient zero, and those of
+        order 1 and inf the slopes of ``abs`` there.
 
     Raises
     ------
@@ -167,7 +168,8 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
     Returns
     -------
     Array
-        Differentiable in both modes, with gradient zero at the origin.
+        Differentiable in both modes. At the origin the smooth norms have gradient zero, and those of
+        order 1 and inf the slopes of ``abs`` there.
 
     Raises
     ------
