@@ -113,8 +113,10 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     Examples
     --------
     >>> import fgrad.numpy as fnp
-    >>> fnp.array_equal([1, 2], [1, 2])), bool(fnp.array_equal([1, 2], [1, 2, 3]).item()
-    (True, False)
+    >>> fnp.array_equal([1, 2], [1, 2]).item()
+    True
+    >>> fnp.array_equal([1, 2], [1, 2, 3]).item()
+    False
     """
     x, y = operand(a1, "array_equal"), operand(a2, "array_equal")
     if aval_of(x).shape != aval_of(y).shape:
