@@ -2,16 +2,17 @@
 
 Declare one by its mathematical family, and every transform knows what to do with it:
 
-====================  ===============================================
-=============================== declare               for
-you write ====================  ===============================================
-=============================== `elementwise`         functions of numbers
-NumPy function, slopes `Linear`              functions linear in their operands together
-transpose `Bilinear`            functions linear in each of two operands         transpose_left,
-transpose_right `General`             anything else                                    jvp, vjp
-`NonDifferentiable`   piecewise constant functions, or of integers     no derivative
-====================  ===============================================
-===============================
+====================  =========================================  ===============================
+declare               for                                        you write
+====================  =========================================  ===============================
+`elementwise`         functions of numbers                       NumPy function, slopes
+`Linear`              functions linear in their operands         transpose
+                      together
+`Bilinear`            functions linear in each of two operands   transpose_left, transpose_right
+`General`             anything else                              jvp, vjp
+`NonDifferentiable`   piecewise constant functions, or of        no derivative
+                      integers
+====================  =========================================  ===============================
 
 A class of the last four also has ``abstract_eval``, the type of the result from the types of the
 operands, and ``impl``, the computation on NumPy arrays. Its parameters are the fields of a frozen

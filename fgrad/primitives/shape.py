@@ -118,7 +118,12 @@ class Concatenate(Linear):
         return Aval(shape, common_dtype(avals))
 
     def impl(self, *values: Any) -> Any:
-        return np.concatenate(values, axis=self.axis)
+        try:
+            return np.concatenate(values, axis=self.axis)
+        except ValueError:
+            # The typing rule says what does not fit in better words than NumPy.
+            self.abstract_eval(*map(aval_of, values))
+            raise
 
     def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
         cotangents: list[Any] = []
