@@ -41,6 +41,8 @@ class Emitter:
         #: The types of the operands of the equation being lowered.
         self.operands: list[Aval] = []
         self._names: dict[Var, str] = {}
+        self._places: dict[Any, str] = {}
+        self._kinds: dict[Aval, str] = {}
 
     # -- what lowering rules use --
 
@@ -94,6 +96,21 @@ class Emitter:
 
     # -- statements --
 
+    def place(self, source: Any) -> str:
+        """The user's line of an equation; a loop's body records the same places many times."""
+        key = (id(source[0]), source[1]) if isinstance(source, tuple) else source
+        text = self._places.get(key)
+        if text is None:
+            text = self._places[key] = source_text(source)
+        return text
+
+    def kind(self, aval: Aval) -> str:
+        """A type as comments show it."""
+        text = self._kinds.get(aval)
+        if text is None:
+            text = self._kinds[aval] = str(aval)
+        return text
+
     def statement(self, eqn: Eqn) -> str:
         names = [self.atom(a) for a in eqn.inputs]
         self.operands = [a.aval for a in eqn.inputs]
@@ -106,7 +123,7 @@ class Emitter:
         targets = ", ".join(self.var(v) for v in eqn.outputs)
         if primitive.multiple_results:
             targets = f"[{targets}]"
-        kinds = ", ".join(str(v.aval) for v in eqn.outputs)
+        kinds = ", ".join([self.kind(v.aval) for v in eqn.outputs])
         return f"{targets} = {expression}  # {kinds}"
 
     def source(self, jaxpr: Jaxpr) -> str:
@@ -178,7 +195,7 @@ class Emitter:
                     lines.append("    with np.errstate(all='ignore'):  # derivatives never warn")
                 indent = "        " if silent else "    "
                 place = None
-            if eqn.source is not None and (here := source_text(eqn.source)) != place:
+            if eqn.source is not None and (here := self.place(eqn.source)) != place:
                 place = here
                 lines.append(f"{indent}# {place}")
             lines.append(indent + self.statement(eqn))
