@@ -53,7 +53,7 @@ def test_equal_static_values_share_a_trace() -> None:
 
     compiled = fgrad.jit(f, static_argnums=1)
     for _ in range(3):
-        close(compiled(1.0, tuple([1, 2])), 3.0)  # noqa: C409 - a new object each time
+        close(compiled(1.0, tuple([1, 2])), 3.0)  # equal, and another object each time
     assert traces == [(1, 2)]
 
 
@@ -95,16 +95,16 @@ def test_a_result_may_be_written_to_without_spoiling_later_calls() -> None:
 
 
 def test_a_dropped_function_takes_its_constants_with_it() -> None:
-    references = []
+    references: list[weakref.ref[Any]] = []
     for _ in range(3):
-        token = collections.UserList([np.ones(1000)])
-        references.append(weakref.ref(token))
-        f = fgrad.jit(lambda x, token=token: x * len(token))
-        close(f(2.0), 2.0)
-        close(fgrad.grad(lambda x, f=f, token=token: f(x) * len(token))(2.0), 1.0)
-        del f, token
+        constant, token = np.ones(1000), collections.UserList([1])
+        references += [weakref.ref(constant), weakref.ref(token)]
+        f = fgrad.jit(lambda x, c=constant, t=token: fnp.sum(x * c) * len(t))
+        close(f(2.0), 2000.0)
+        close(fgrad.grad(lambda x, f=f, c=constant: f(x) * c[0])(2.0), 1000.0)
+        del f, constant, token
     gc.collect()
-    assert [reference() for reference in references] == [None] * 3
+    assert [reference() for reference in references] == [None] * 6
 
 
 def test_long_chains_of_operations_do_not_exhaust_the_stack() -> None:
@@ -273,14 +273,19 @@ def test_boolean_masks_have_gradients() -> None:
     close(cleared(x), np.array([0.0, 4.0, 0.0, 8.0]))
 
 
-def test_masks_of_unknown_value_select_only_where_the_shape_is_known() -> None:
+def test_selections_by_masks_of_unknown_value_are_refused() -> None:
     x = np.array([1.0, 2.0, 3.0, 4.0])
-    want = np.array([1.0, 2.0, 0.0, 0.0])
-    close(fgrad.jit(lambda a: fnp.where(a > 2.5, 0.0, a))(x), want)
-    close(fgrad.jit(lambda a: a.at[a > 2.5].set(0.0))(x), want)
     kind = error_class("NonConcreteBooleanIndexError", IndexError)
     with pytest.raises(kind, match="bool"):
         fgrad.jit(lambda a: a[a > 2.5])(x)
+    close(fgrad.jit(lambda a: fnp.where(a > 2.5, 0.0, a))(x), np.array([1.0, 2.0, 0.0, 0.0]))
+
+
+@beyond_jax("refuses masks of unknown value in updates too, whose shape is known")
+def test_updates_by_masks_of_unknown_value_are_compiled() -> None:
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    cleared = fgrad.jit(lambda a: a.at[a > 2.5].set(0.0))
+    close(cleared(x), np.array([1.0, 2.0, 0.0, 0.0]))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
@@ -476,7 +481,8 @@ def test_shapes_that_do_not_fit_are_both_named(
     kinds = (TypeError, ValueError) if IS_JAX else error_class("ShapeError", ValueError)
     with pytest.raises(kinds) as caught:
         (fgrad.jit(f) if staged else f)()
-    for shape in ((2, 3), right):
+    # JAX names the axes that are contracted only.
+    for shape in ((3,), (4,)) if IS_JAX and name != "add" else ((2, 3), right):
         assert str(shape).replace(" ", "") in str(caught.value).replace(" ", "")
 
 

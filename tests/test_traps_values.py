@@ -16,7 +16,6 @@ Shape = tuple[int, ...]
 # ---- contractions and broadcasting -----------------------------------------------------------
 
 
-@beyond_jax("refuses a label whose sizes are 1 and more, which NumPy stretches")
 def test_einsum_sums_back_to_an_operand_that_it_stretched() -> None:
     x, y = np.array([1.5, -2.0, 0.5]), np.array([3.0])
 
