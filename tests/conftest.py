@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 
 # `support` is a directory of helpers beside the tests, which import it by that name.
 sys.path.insert(0, str(Path(__file__).parent))
+# Collecting them for doctests would import them a second time, under another name.
+collect_ignore_glob = ["support/*"]
 
 QUIET = [
     HealthCheck.too_slow,
