@@ -79,8 +79,3 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
 def python_type(dtype: np.dtype[Any]) -> type:
     """The Python scalar type that a weak value of `dtype` has."""
     return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtype.kind]
-
-
-def tangent_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of tangents and cotangents of values of `dtype`."""
-    return dtype if is_inexact(dtype) else float0

@@ -8,8 +8,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from fgrad.array import snapshot
 from fgrad.compiler.emit import STATEMENTS_PER_FUNCTION, Emitter
 from fgrad.compiler.guards import place_guards
@@ -92,8 +90,3 @@ def compiled(jaxpr: Jaxpr) -> Executable:
     if executable is None:
         executable = jaxpr.derived["compiled"] = Executable(jaxpr)
     return executable
-
-
-def bytes_of_constants(jaxpr: Jaxpr) -> int:
-    """The memory that the constants of a program hold."""
-    return sum(c.nbytes for c in jaxpr.consts if isinstance(c, np.ndarray))

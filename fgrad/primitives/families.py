@@ -29,7 +29,7 @@ from fgrad.config import config
 from fgrad.errors import DTypeError, MissingRuleError, NanError
 from fgrad.ir.passes import used_inputs
 from fgrad.source_info import here
-from fgrad.tracing import Primitive, Tracer, derivative_rules, record
+from fgrad.tracing import Primitive, derivative_rules, record
 
 ndarray = np.ndarray
 _PYTHON = frozenset((float, int, bool, complex))
@@ -757,7 +757,3 @@ mul = Ufunc("mul", np.multiply, (lambda z, x, y: y, lambda z, x, y: x), keeps_na
 absorbing_product = AbsorbingProduct(
     "absorbing_product", np.multiply, (lambda z, ct, s: s, lambda z, ct, s: ct)
 )
-
-
-def is_tracer(x: Any) -> bool:
-    return isinstance(x, Tracer)

@@ -14,7 +14,6 @@ from fgrad.dtypes import float0, is_inexact
 from fgrad.errors import ArgnumsError, ArgumentError, FgradError, NonArrayError, TangentError
 from fgrad.primitives.families import match_aval
 from fgrad.source_info import boundary, function_name, function_text
-from fgrad.tracing import Tracer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -226,7 +225,3 @@ def _accepts(own: Aval, wanted: Any) -> bool:
     """Whether a Python number is taken as a direction of a dtype."""
     kinds = "biufc" if wanted.kind == "c" else "biuf"
     return own.weak and is_inexact(wanted) and own.dtype.kind in kinds
-
-
-def is_tracer_of(trace: Any, x: Any) -> bool:
-    return isinstance(x, Tracer) and x._trace is trace
