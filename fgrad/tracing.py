@@ -56,10 +56,13 @@ _CALLED = {
     "integer_power": "power",
     "mul": "multiply",
     "neg": "negative",
+    "scatter_add": "x.at[...].add",
+    "scatter_set": "x.at[...].set",
     "select": "where",
     "static_index": "indexing",
-    "static_update": "x.at",
     "sub": "subtract",
+    "update_add": "x.at[...].add",
+    "update_set": "x.at[...].set",
 }
 
 
@@ -74,7 +77,7 @@ class Primitive:
     differentiable: ClassVar[bool] = True
     effectful: ClassVar[bool] = False
     creates: ClassVar[bool] = False
-    #: A NaN in an operand shows in the answer, unless its element is dropped: a check for NaN may wait.
+    #: A NaN anywhere in an operand shows in the answer, so that a look for NaN may wait for that.
     keeps_nan: bool = False
     #: Reverse mode asks it for its answer and a pullback with residuals of its own, through `pull`.
     keeps_residuals: ClassVar[bool] = False

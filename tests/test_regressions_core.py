@@ -76,3 +76,85 @@ def test_compiled_conjugate_of_booleans_is_boolean() -> None:
         assert f(flags).dtype == np.bool_
         assert f(flags).tolist() == flags.tolist()
     assert fgrad.jit(fnp.vdot)(flags, flags).dtype == np.vdot(flags, flags).dtype
+
+
+FLAGS = np.array([True, False, True])
+THREE = np.array([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("affine", "said"),
+    [
+        (lambda x: x + 1.0, "add"),
+        (lambda x: 1.0 - x, "subtract"),
+        (lambda x: x + 2j, "add"),
+        (lambda x: fnp.concatenate([x, fnp.ones(2)]), "concatenate"),
+        (lambda x: fnp.where(FLAGS, x, 1.0), "where"),
+        (lambda x: fnp.pad(x, 1, constant_values=2.0), "concatenate"),
+        (lambda x: fnp.ones(5).at[:3].set(x), "x.at[...].set"),
+        (lambda x: x.at[np.array([0, 1])].set(1.0), "x.at[...].set"),
+        (lambda x: x.at[np.array([0, 1])].add(1.0), "x.at[...].add"),
+        (lambda x: fgrad.lax.complex(x, np.ones(3)), "complex"),
+        (lambda x: fgrad.jit(lambda y: y + 1.0)(x), "add"),
+        (lambda x: fgrad.checkpoint(lambda y: y + 1.0)(x), "add"),
+    ],
+)
+def test_affine_functions_have_no_linear_transpose(affine: Any, said: str) -> None:
+    transpose = fgrad.linear_transpose(affine, THREE)
+    with pytest.raises(fgrad.errors.NonLinearError, match="affine") as caught:
+        transpose(fnp.ones_like(affine(fnp.array(THREE))))
+    assert f" {said} at test_regressions_core.py:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "bent",
+    [
+        lambda x: x % 2.0,
+        lambda x: fnp.fmod(x, 2.0),
+        fnp.floor,
+        lambda x: fnp.heaviside(x, 1.0),
+        fgrad.lax.stop_gradient,
+        lambda x: x.astype(np.int64).astype(np.float64),
+    ],
+)
+def test_functions_of_steps_have_no_linear_transpose(bent: Any) -> None:
+    with pytest.raises(fgrad.errors.NonLinearError, match="not linear in the arguments"):
+        fgrad.linear_transpose(bent, THREE)(np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "linear",
+    [
+        lambda x: x + 0.0,
+        lambda x: x * np.inf,
+        lambda x: fnp.concatenate([x, fnp.zeros(2)]),
+        lambda x: fnp.where(FLAGS, x, 0.0),
+        lambda x: fnp.where(fnp.ones(3, bool), x, 5.0),
+        lambda x: fnp.pad(x, 1),
+        lambda x: fnp.zeros(2000).at[4:7].set(2.0 * x),
+        lambda x: x.at[np.array([0, 1])].set(0.0),
+        lambda x: fnp.cumsum(fnp.convolve(x, np.ones(2))),
+        lambda x: fgrad.checkpoint(lambda y: fgrad.jit(lambda z: 3.0 * z)(y) - y)(x),
+    ],
+)
+@pytest.mark.parametrize("wrapper", [lambda f: f, fgrad.jit])
+def test_zeros_beside_the_arguments_keep_a_function_linear(linear: Any, wrapper: Any) -> None:
+    out, pullback = fgrad.vjp(linear, THREE)
+    ct = np.linspace(1.0, 2.0, out.size).reshape(out.shape)
+    found = wrapper(lambda c: fgrad.linear_transpose(linear, THREE)(c))(ct)
+    assert_allclose(found[0], pullback(ct)[0])
+
+
+def test_linear_transpose_scales_by_values_that_are_unknown() -> None:
+    def scaled(c: Any) -> Any:
+        return fgrad.linear_transpose(lambda x: fnp.where(c > 0, x / c, 0.0), THREE)(fnp.ones(3))[0]
+
+    assert_allclose(fgrad.jit(scaled)(THREE), 1 / THREE)
+    assert_allclose(fgrad.vmap(scaled)(THREE), np.repeat(1 / THREE, 3).reshape(3, 3))
+
+
+@pytest.mark.parametrize("whole", [lambda x: x.astype(np.int64), lambda x: 2 * x])
+def test_linear_transpose_refuses_integers(whole: Any) -> None:
+    primal = THREE if whole(fnp.array(THREE)).dtype == np.int64 else np.arange(3)
+    with pytest.raises(fgrad.errors.DTypeError, match="of dtype int64"):
+        fgrad.linear_transpose(whole, primal)

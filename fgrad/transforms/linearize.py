@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from fgrad import _tree
 from fgrad.array import snapshot, wrap
-from fgrad.avals import aval_of
+from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import is_inexact
-from fgrad.errors import NonLinearError
+from fgrad.errors import DTypeError, NonLinearError
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Literal, Var, eval_jaxpr
 from fgrad.ir.passes import inline_calls
-from fgrad.primitives.families import add
+from fgrad.primitives.elementwise import fmod, nextafter, remainder
+from fgrad.primitives.families import ZERO, Elementwise, Linear, add, zeros_of
 from fgrad.source_info import boundary, function_name, function_text, source_text
-from fgrad.tracing import Recording, record
+from fgrad.tracing import Primitive, Recording, concrete, derivative_rules, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
     check_callable,
@@ -26,6 +29,7 @@ from fgrad.transforms._arguments import (
     split_aux,
     untraced,
 )
+from fgrad.transforms.call import Call, Checkpointed
 from fgrad.transforms.jvp import JVPTrace, instantiate
 
 
@@ -110,7 +114,8 @@ def linear_transpose(
     Parameters
     ----------
     fun : callable
-        A function that is linear in all of its arguments.
+        A function that is linear in all of its arguments, which are floats or complex numbers. An affine
+        function, which adds a constant, is not linear.
     *primals
         Arrays, or `ShapeDtypeStruct`, that give the types of the arguments; their values are not used.
 
@@ -121,6 +126,8 @@ def linear_transpose(
 
     Raises
     ------
+    DTypeError
+        If an argument or a result of `fun` is of integers or booleans.
     NonLinearError
         When the transpose is applied, if `fun` is not linear.
 
@@ -148,9 +155,16 @@ def linear_transpose(
         out_leaves, out_treedef = _tree.flatten(result)
         return output_values(out_leaves, "linear_transpose", fun, result)
 
-    jaxpr = inline_calls(
+    jaxpr = without_calls(
         record(flat_fun, avals, function_name(fun), "linear_transpose", names, fun)
     )
+    for what, found in (("argument", jaxpr.in_avals), ("result", jaxpr.out_avals)):
+        for aval in found:
+            if not is_inexact(aval.dtype):
+                raise DTypeError(
+                    f"linear_transpose of {function_text(fun)}: it has {what}s of dtype {aval.dtype}; linear maps "
+                    "are of floats or complex numbers: close over integers, or convert them with .astype"
+                )
     jaxpr.consts = tuple(map(snapshot, jaxpr.consts))
 
     @boundary
@@ -171,6 +185,20 @@ def linear_transpose(
         )
 
     return transposed
+
+
+def without_calls(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with all calls inlined, those of checkpoints too: a linear map has no residuals."""
+    while True:
+        jaxpr = inline_calls(jaxpr)
+        if not any(isinstance(eqn.primitive, Checkpointed) for eqn in jaxpr.eqns):
+            return jaxpr
+        jaxpr.eqns = tuple(
+            eqn._replace(primitive=Call(eqn.primitive.jaxpr))
+            if isinstance(eqn.primitive, Checkpointed)
+            else eqn
+            for eqn in jaxpr.eqns
+        )
 
 
 def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
@@ -196,30 +224,82 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
     for atom, ct in zip(jaxpr.outvars, cts, strict=True):
         if atom in linear:
             accumulate(atom, ct)
-        elif type(atom) is not Literal or atom.value != 0:
+        elif not _is_zero(_read(env, atom)):
             raise NonLinearError(
-                f"linear_transpose of {who}: an output does not depend on the arguments"
+                f"linear_transpose of {who}: an output is a constant other than zero, which does not depend on "
+                "the arguments; return what is linear in them, and leave constants to the caller"
             )
     for eqn, active in reversed(pending):
         ct = gathered.pop(eqn.outputs[0], None)
         if ct is None:
             continue
-        reads_answer, reads_args = eqn.primitive.reads(active)
-        if reads_answer or any(r and a for r, a in zip(reads_args, active, strict=True)):
-            raise NonLinearError(
-                f"linear_transpose of {who}: {eqn.primitive.called} at {source_text(eqn.source)} is not linear "
-                "in the arguments"
-            )
         args = [
             atom.aval if is_active else _read(env, atom)
             for atom, is_active in zip(eqn.inputs, active, strict=True)
         ]
+        fault = _fault(eqn.primitive, active, args, eqn.outputs[0].aval)
+        if fault:
+            raise NonLinearError(
+                f"linear_transpose of {who}: {eqn.primitive.called} at {source_text(eqn.source)} {fault}"
+            )
         for atom, contribution in zip(
             eqn.inputs, eqn.primitive.vjp(ct, active, eqn.outputs[0].aval, *args), strict=True
         ):
             if atom in linear:
                 accumulate(atom, contribution)
     return [gathered.get(var) for var in jaxpr.invars]
+
+
+# Functions of steps: their slopes are constants, but they are not linear.
+_STEPS = frozenset((fmod, nextafter, remainder))
+
+
+def _fault(primitive: Primitive, active: Sequence[bool], args: Sequence[Any], out: Aval) -> str:
+    """What keeps an application from being linear in its active arguments, which are avals; or nothing.
+
+    With a slope that depends on no active argument it is affine, and linear if it maps zeros to zero.
+    """
+    kinds = [aval.dtype for aval, is_active in zip(args, active, strict=True) if is_active]
+    if (
+        not primitive.differentiable
+        or primitive in _STEPS
+        or is_inexact(out.dtype) not in map(is_inexact, kinds)
+    ):
+        return "is not linear in the arguments"
+    reads_answer, reads_args = primitive.reads(active)
+    if reads_answer or any(r and a for r, a in zip(reads_args, active, strict=True)):
+        return "is not linear in the arguments"
+    if isinstance(primitive, Elementwise):
+        partials = [p for p, is_active in zip(primitive.partials, active, strict=True) if is_active]
+        if any(partial is ZERO for partial in partials):
+            return "is not linear in the arguments"
+        # Operands are broadcast: one zero stands for an array of them.
+        zeros = [x.dtype.type(0) if a else x for x, a in zip(args, active, strict=True)]
+    elif isinstance(primitive, Linear):
+        count = primitive.linear_operands
+        pairs = list(zip(args, active, strict=True))
+        if all(is_active or _is_zero(x) for x, is_active in pairs[:count]):
+            return ""
+        zeros = [zeros_of(x) if is_active else x for x, is_active in pairs]
+    else:
+        return ""
+    with derivative_rules():
+        at_zero = concrete(primitive(*zeros))
+    if at_zero is None and isinstance(primitive, Elementwise) and any(reads_args):
+        # A product with an unknown factor.
+        return ""
+    if _is_zero(at_zero):
+        return ""
+    return (
+        "adds a value that does not depend on the arguments, so that the function is affine, not linear; leave "
+        "that value out, or pull cotangents back with vjp"
+    )
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether a value is known to be zero, or NaN, as zero times infinity is."""
+    known = concrete(value)
+    return known is not None and not np.any(np.not_equal(known, 0) & np.equal(known, known))
 
 
 def _read(env: dict[Var, Any], atom: Any) -> Any:
