@@ -31,7 +31,7 @@ from fgrad.transforms.make_jaxpr import eval_shape, make_jaxpr
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
-_guard(numpy, numpy.linalg, lax, nn, tree, tree_util, test_util, extend)
+_guard(numpy, numpy.linalg, numpy.fft, lax, nn, tree, tree_util, test_util, extend)
 
 __version__ = "0.1.0"
 

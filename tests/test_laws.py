@@ -387,7 +387,8 @@ NOT_OF_SIZE = {
         "LinearRecurrence Gather AddAt "
         "ScatterSet ScatterAdd ScatterMultiply ScatterMin ScatterMax ProductOfOthers StableOrder "
         "Sort Argsort "
-        "Argpartition Lexsort Searchsorted Nonzero Bincount Unique".split()
+        "Argpartition Lexsort Searchsorted Nonzero Bincount Unique "
+        "Fourier RealFourier InverseRealFourier".split()
     ),
     "one": frozenset(),
     "empty": frozenset(

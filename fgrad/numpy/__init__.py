@@ -4,7 +4,7 @@ Names, arguments and semantics are those of `jax.numpy`; where JAX lacks a funct
 NumPy. Every result is a read-only `Array`.
 """
 
-from fgrad.numpy import linalg
+from fgrad.numpy import fft, linalg
 from fgrad.numpy.averages import (
     average,
     mean,
@@ -588,6 +588,7 @@ __all__ = [
     "extract",
     "eye",
     "fabs",
+    "fft",
     "fill_diagonal",
     "finfo",
     "fix",

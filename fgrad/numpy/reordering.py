@@ -183,7 +183,7 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
     if axis is None:
         x = reshape(x, (aval_of(x).size,))
         for one in shifts:
-            x = _rolled(x, one, 0)
+            x = rolled(x, one, 0)
         return wrap(reshape(x, shape))  # type: ignore[no-any-return]
     axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
     if len(shifts) != len(axes):
@@ -194,7 +194,7 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
         count = max(len(shifts), len(axes))
         shifts, axes = [*shifts] * (count // len(shifts)), axes * (count // len(axes))
     for one, position in zip(shifts, axes, strict=True):
-        x = _rolled(x, one, normal_axis(position, len(shape), "roll"))
+        x = rolled(x, one, normal_axis(position, len(shape), "roll"))
     return wrap(x)  # type: ignore[no-any-return]
 
 
@@ -207,7 +207,8 @@ def _items(x: Any) -> list[Any]:
     return [static_index(x, (i,)) for i in range(shape[0])]
 
 
-def _rolled(x: Any, shift: Any, axis: int) -> Any:
+def rolled(x: Any, shift: Any, axis: int) -> Any:
+    """An inside value shifted around the end of one axis."""
     size = aval_of(x).shape[axis]
     shift = operand(shift, "roll")
     if not size:

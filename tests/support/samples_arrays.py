@@ -15,6 +15,7 @@ from fgrad.primitives import (
     convolution,
     cumulative,
     families,
+    fft,
     indexing,
     norms,
     reduction,
@@ -569,3 +570,41 @@ def _plain_call(d: Draw) -> Sample:
 @sample("Checkpointed")
 def _checkpointed(d: Draw) -> Sample:
     return _call(d, Checkpointed)
+
+
+# ---- Fourier transforms --------------------------------------------------------------------------
+
+
+def _norm(d: Draw) -> str:
+    return str(d.choice(("backward", "ortho", "forward")))
+
+
+def _lines(d: Draw, complex_too: bool) -> tuple[Shape, int, Any]:
+    """A shape, an axis of it that is not empty, and a dtype that NumPy transforms."""
+    shape = d.shape(least=1)
+    axis = axis_of(d, shape)
+    dtype = d.dtype(INEXACT if complex_too else ("float64", "float32"))
+    if not shape[axis] or dtype not in (INEXACT if complex_too else ("float64", "float32")):
+        raise NotApplicable
+    return shape, axis, dtype
+
+
+@sample("Fourier")
+def _fourier(d: Draw) -> Sample:
+    shape, axis, dtype = _lines(d, True)
+    axes = (axis, *(n for n in axes_of(d, shape) if n != axis and shape[n]))
+    return plain(d, fft.Fourier(axes, d.boolean(), _norm(d)), shape, dtype, exact=False, slack=8.0)
+
+
+@sample("RealFourier")
+def _real_fourier(d: Draw) -> Sample:
+    shape, axis, dtype = _lines(d, False)
+    return plain(d, fft.RealFourier(axis, _norm(d)), shape, dtype, exact=False, slack=8.0)
+
+
+@sample("InverseRealFourier")
+def _inverse_real_fourier(d: Draw) -> Sample:
+    shape, axis, dtype = _lines(d, True)
+    length = max(1, 2 * (shape[axis] - 1) + d.integer(0, 1))
+    transform = fft.InverseRealFourier(axis, length, _norm(d))
+    return plain(d, transform, shape, dtype, exact=False, slack=8.0)
