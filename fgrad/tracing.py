@@ -20,6 +20,7 @@ from fgrad import errors
 from fgrad.avals import Aval, aval_of
 from fgrad.config import config
 from fgrad.dtypes import python_type
+from fgrad.holders import holder_text
 from fgrad.ir.check import check_result, checked
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, is_silent, source_of_equation
 from fgrad.ir.jaxpr import derivative_rules as derivative_rules
@@ -217,6 +218,11 @@ class Trace:
         """The names of the arguments that a tracer comes from, where they are known."""
         return ""
 
+    def maker(self, tracer: Any) -> str:
+        """How a tracer was made, as far as that is known without a cost to every operation."""
+        source = getattr(tracer, "source", None)
+        return f"made at {source_text(source)}" if source else ""
+
     def process(self, primitive: Primitive, args: Sequence[Any]) -> Any:
         raise NotImplementedError
 
@@ -261,21 +267,22 @@ def in_words(aval: Aval) -> str:
 
 def leaked(tracer: Tracer, use: str) -> errors.LeakedTracerError:
     trace = tracer._trace
-    source = getattr(tracer, "source", None)
-    made = f", made at {source_text(source)}" if source else ""
+    text = f"a {in_words(tracer.aval)}"
+    made = trace.maker(tracer)
+    if made:
+        text += f", {made}"
     argument = trace.origin(tracer)
     if argument:
-        made += f", from argument {argument}"
+        text += f", from argument {argument}"
     if trace.alive:
         why = "belongs to another thread than the one that uses it; give each thread arrays of its own"
     else:
+        holder = holder_text(tracer)
+        place = f"in {holder or 'a global, an attribute or a closure'};"
         why = (
-            "was kept after that transform had ended, in a global, an attribute or a closure; return it from "
-            "the function instead"
+            f"was kept after that transform had ended, {place} return it from the function instead"
         )
-    return errors.LeakedTracerError(
-        f"a {in_words(tracer.aval)}{made}, in {trace.title}, {why} ({use})"
-    )
+    return errors.LeakedTracerError(f"{text}, in {trace.title}, {why} ({use})")
 
 
 def bind(primitive: Primitive, args: Sequence[Any]) -> Any:

@@ -972,6 +972,55 @@ def test_where_a_leaked_value_of_a_recorded_function_was_made() -> None:
         refused(errors.LeakedTracerError, lambda: kept[0] + 1.0, made, "from argument x")
 
 
+class Model:
+    state: Any = None
+
+
+def leak_places() -> dict[str, tuple[Any, Any, str]]:
+    """How a function keeps what it is given, how that is read, and what the message calls the place."""
+    model, kept = Model(), []
+
+    def into_attribute(x: Any) -> None:
+        model.state = {"moments": [x]}
+
+    def into_closure(x: Any) -> None:
+        kept[:] = [x]
+
+    return {
+        "attribute": (
+            into_attribute,
+            lambda: model.state["moments"][0],
+            "attribute state of a Model",
+        ),
+        "closure": (into_closure, lambda: kept[0], "variable kept, which "),
+    }
+
+
+@pytest.mark.parametrize("transform", sorted(leak_calls()))
+@pytest.mark.parametrize("place", sorted(leak_places()))
+def test_where_a_leaked_value_is_kept(transform: str, place: str) -> None:
+    keep, read, said = leak_places()[place]
+
+    def careless(x: Any) -> Any:
+        keep(fnp.sin(x))
+        return x.sum()
+
+    leak_calls()[transform](careless)
+    refused(errors.LeakedTracerError, lambda: read() + 1.0, f"in {said}", "return it")
+
+
+@pytest.mark.parametrize("transform", ["grad", "vjp"])
+def test_what_made_a_leaked_value_of_reverse_mode(transform: str) -> None:
+    kept: list[Any] = []
+
+    def careless(x: Any) -> Any:
+        kept.append(x * 2.0)
+        return x.sum()
+
+    leak_calls()[transform](careless)
+    refused(errors.LeakedTracerError, lambda: kept[0] + 1.0, "made by multiply, in ")
+
+
 def test_the_bound_of_a_leaked_value_is_printed() -> None:
     kept: list[Any] = []
     fgrad.grad(lambda x: kept.append(x) or x)(1.0)

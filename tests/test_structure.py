@@ -19,6 +19,7 @@ LAYERS = {
     "config": 0,
     "dtypes": 0,
     "avals": 0,
+    "holders": 0,
     "source_info": 0,
     "_tree": 0,
     "ir": 1,

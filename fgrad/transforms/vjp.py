@@ -129,6 +129,10 @@ class VJPTrace(Trace):
     def value_of(self, x: Any) -> Any:
         return x._value if type(x) is VJPTracer and x._trace is self else x
 
+    def maker(self, tracer: Any) -> str:
+        node = self.nodes[tracer.index]
+        return f"made by {node[0].called}" if node is not None and len(node) == 5 else ""
+
     def keep(self) -> None:
         """Replace saved values that somebody could write to by copies: the tape outlives its call."""
         copies: dict[int, tuple[Any, Any]] = {}
