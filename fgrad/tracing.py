@@ -88,6 +88,8 @@ class Primitive:
     view: ClassVar[bool] = False
     #: The body that stands for the whole application, where there is one.
     inlinable: Jaxpr | None = None
+    #: Its derivatives or its batching are the user's, not those of its body.
+    has_rule: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -315,6 +317,17 @@ def bind(primitive: Primitive, args: Sequence[Any]) -> Any:
     return trace.process(primitive, args)
 
 
+def interpreter(args: Sequence[Any]) -> Trace | None:
+    """The trace that `bind` hands an application to these arguments to."""
+    level = highest_level(args)
+    if not level:
+        return None
+    body = _open_body.get()
+    if body is not None and body.level > level:
+        return body
+    return next(a._trace for a in args if isinstance(a, Tracer) and a._trace.level == level)
+
+
 def check_eager(primitive: Primitive, args: Sequence[Any], answer: Any) -> None:
     """The checks that the configuration asks for after every application to known values."""
     if config.check_jaxprs:
@@ -401,7 +414,7 @@ class Recording(Trace):
             return [RecordedTracer(self, var, source) for var in outputs]
         var = Var(answer)
         self.eqns.append(Eqn(primitive, inputs, (var,), source, is_silent()))
-        return RecordedTracer(self, var, source, primitive if primitive.creates else None)
+        return RecordedTracer(self, var, source, primitive if primitive.creates and not args else None)
 
     def origin(self, tracer: Any) -> str:
         var = tracer.variable

@@ -41,10 +41,11 @@ def used_inputs(jaxpr: Jaxpr) -> tuple[bool, ...]:
     return tuple(v in read for v in jaxpr.invars)
 
 
-def inline_calls(jaxpr: Jaxpr, checkpoints: bool = False) -> Jaxpr:
+def inline_calls(jaxpr: Jaxpr, checkpoints: bool = False, rules: bool = True) -> Jaxpr:
     """Replace every equation whose primitive is a call by its body, at every depth.
 
-    Calls that recompute in reverse mode stay as they are, unless `checkpoints` says otherwise.
+    Calls that recompute in reverse mode stay as they are, unless `checkpoints` says otherwise. Calls with
+    rules of their own stay if `rules` is false: what is yet to be transformed needs them.
     """
     constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
     eqns: list[Eqn] = []
@@ -58,7 +59,7 @@ def inline_calls(jaxpr: Jaxpr, checkpoints: bool = False) -> Jaxpr:
             inputs = tuple(atom(a) for a in eqn.inputs)
             called = eqn.primitive
             inner = getattr(called, "jaxpr", None) if checkpoints else called.inlinable
-            if inner is not None:
+            if inner is not None and (rules or not called.has_rule):
                 scope: dict[Var, Atom] = dict(zip(inner.invars, inputs, strict=True))
                 for var, const in zip(inner.constvars, inner.consts, strict=True):
                     copy = Var(var.aval)
