@@ -190,3 +190,96 @@ def test_condition_of_singular_matrices() -> None:
     assert float(la.cond(singular)) > 1e15
     assert float(la.cond(np.zeros((2, 2)))) == np.inf
     assert np.isnan(la.cond(np.full((2, 2), np.nan), 1))
+
+
+REGULAR = np.array([[2.0, 1.0], [1.0, 3.0]])
+NOT_A_NUMBER = np.full((2, 2), np.nan)
+# A function of one matrix, and a matrix for which NumPy raises.
+WITHOUT_ANSWER: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    "solve": (lambda m, a: m.linalg.solve(a, a[0]), np.ones((2, 2))),
+    "solve of many": (lambda m, a: m.linalg.solve(a, a), np.ones((2, 2))),
+    "inv": (lambda m, a: m.linalg.inv(a), np.ones((2, 2))),
+    "matrix_power": (lambda m, a: m.linalg.matrix_power(a, -2), np.ones((2, 2))),
+    "cholesky": (lambda m, a: m.linalg.cholesky(a), -np.eye(2)),
+    "svd": (lambda m, a: m.linalg.svd(a)[0], NOT_A_NUMBER),
+    "svdvals": (lambda m, a: m.linalg.svd(a, compute_uv=False), NOT_A_NUMBER),
+    "pinv": (lambda m, a: m.linalg.pinv(a), NOT_A_NUMBER),
+    "lstsq": (lambda m, a: m.linalg.lstsq(a, a[0])[0], NOT_A_NUMBER),
+    "eig": (lambda m, a: m.linalg.eig(a)[0], NOT_A_NUMBER),
+    "eigvals": (lambda m, a: m.linalg.eigvals(a), NOT_A_NUMBER),
+    "eigvalsh": (lambda m, a: m.linalg.eigvalsh(a), NOT_A_NUMBER),
+}
+NUMPY_RAISES = sorted(set(WITHOUT_ANSWER) - {"eigvalsh"})
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_ANSWER))
+@pytest.mark.parametrize("wrapper", ["eager", "jit outside", "jit inside"])
+def test_a_matrix_without_an_answer_leaves_other_examples_alone(name: str, wrapper: str) -> None:
+    function, bad = WITHOUT_ANSWER[name]
+    f = functools.partial(function, fnp)
+    batch = np.stack([REGULAR, bad, 2.0 * REGULAR, bad, bad])
+    f = fgrad.jit(f) if wrapper == "jit inside" else f
+    mapped = fgrad.vmap(f)
+    got = np.asarray((fgrad.jit(mapped) if wrapper == "jit outside" else mapped)(batch))
+    for i in (0, 2):
+        assert np.array_equal(got[i], np.asarray(f(batch[i])))
+    for i in (1, 3, 4):
+        # Above its diagonal, a Cholesky factor is 0 whatever the matrix is.
+        part = np.tril(got[i]) if name == "cholesky" else got[i]
+        assert np.isnan(part[np.tril_indices(2)] if name == "cholesky" else part).all()
+
+
+@pytest.mark.parametrize("name", NUMPY_RAISES)
+@pytest.mark.parametrize("wrapper", ["eager", "jit", "grad"])
+def test_a_matrix_without_an_answer_raises_on_its_own(name: str, wrapper: str) -> None:
+    function, bad = WITHOUT_ANSWER[name]
+    f = functools.partial(function, fnp)
+    g = {"eager": f, "jit": fgrad.jit(f), "grad": fgrad.grad(lambda a: fnp.abs(f(a)).sum())}[
+        wrapper
+    ]
+    with pytest.raises(np.linalg.LinAlgError):
+        g(bad)
+
+
+@pytest.mark.parametrize("n", [3, 40])
+@pytest.mark.parametrize("order", ["vmap of grad", "grad of vmap"])
+def test_derivatives_where_one_example_is_singular(n: int, order: str) -> None:
+    rng = np.random.default_rng(5)
+    good = rng.standard_normal((n, n)) + n * np.eye(n)
+    a = np.stack([good, np.ones((n, n)), 2.0 * good])
+    b = rng.standard_normal((3, n))
+
+    def f(a: Any, b: Any) -> Any:
+        return fnp.sin(fnp.linalg.solve(a, b)).sum()
+
+    if order == "vmap of grad":
+        got = fgrad.vmap(fgrad.grad(f, (0, 1)))(a, b)
+    else:
+        chosen = np.array([True, False, True])
+        got = fgrad.grad(lambda *x: fnp.where(chosen, fgrad.vmap(f)(*x), 0.0).sum(), (0, 1))(a, b)
+    for i in (0, 2):
+        want = fgrad.grad(f, (0, 1))(a[i], b[i])
+        close(got[0][i], want[0])
+        close(got[1][i], want[1])
+
+
+def test_a_dropped_singular_example_gives_what_replaces_it() -> None:
+    a, b = np.stack([REGULAR, np.ones((2, 2))]), np.ones((2, 2))
+
+    def f(a: Any, b: Any) -> Any:
+        return fnp.where(fnp.linalg.det(a) != 0, fnp.linalg.solve(a, b), -1.0)
+
+    got = fgrad.vmap(f)(a, b)
+    close(got[0], np.linalg.solve(REGULAR, b[0]))
+    assert got[1].tolist() == [-1.0, -1.0]
+
+
+def test_a_few_singular_matrices_in_a_large_batch() -> None:
+    rng = np.random.default_rng(6)
+    a = rng.standard_normal((7, 30, 3, 3)) + 3.0 * np.eye(3)
+    a[2, 11] = a[5, 0] = 1.0
+    got = np.asarray(fgrad.vmap(fgrad.vmap(fnp.linalg.inv))(a))
+    bad = np.zeros((7, 30), bool)
+    bad[2, 11] = bad[5, 0] = True
+    assert np.array_equal(np.isnan(got).all(axis=(-1, -2)), bad)
+    assert np.array_equal(got[~bad], np.linalg.inv(a[~bad]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from fgrad.primitives.linalg import (
     MatrixFunction,
     MatrixPullback,
     adjoint,
+    apart,
     columns,
     conjugate,
     diagonal,
@@ -73,13 +75,20 @@ def _halved(x: Any) -> Any:
 
 @dataclass(frozen=True)
 class Cholesky(MatrixFunction):
-    """The lower factor of the Hermitian part.   f[*b, n, n] -> f[*b, n, n]"""
+    """The lower factor of the Hermitian part.   f[*b, n, n] -> f[*b, n, n]
+
+    Here and below, a matrix without an answer raises LinAlgError, or gives NaN where `strict` is
+    false.
+    """
+
+    strict: bool = True
 
     def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
         return a
 
     def impl(self, a: Any) -> Any:
-        return np.linalg.cholesky(numpy_hermitian(a))
+        found = apart(np.linalg.cholesky, self.strict, [aval_of(a)], numpy_hermitian(a))
+        return found if self.strict else np.tril(found)
 
     def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         # With X = inverse(L) t inverse(L)^H, L^H's and L's moves are the halves of X.
@@ -96,6 +105,8 @@ class Cholesky(MatrixFunction):
         return (triangular_solve_right(answer, half, True),)
 
     def lower(self, emit: Any, *names: str) -> str:
+        if not self.strict:
+            return super().lower(emit, *names)
         return f"np.linalg.cholesky({hermitian_source(emit, names[0])})"
 
 
@@ -254,7 +265,7 @@ class _Reflections:
         dtype = aval_of(q1).dtype
         top = sub(_first_rows(q1, count), identity(count, dtype))
         # A column that needs no reflection leaves this singular: it then turns least.
-        self.inverse = Pinv(count * float(np.finfo(dtype).eps))(top)
+        self.inverse = Pinv(count * float(np.finfo(dtype).eps), strict=False)(top)
         self.weights = matmul(adjoint(self.inverse), adjoint(_later_rows(q1, count)))
         self.q2 = q2
         self.top = _first_rows(q2, count)
@@ -312,6 +323,7 @@ class Svd(Decomposition):
     """
 
     full_matrices: bool
+    strict: bool = True
 
     def abstract_eval(self, a: Aval) -> Sequence[Aval]:  # type: ignore[override]
         *lead, m, n = a.shape
@@ -324,7 +336,8 @@ class Svd(Decomposition):
         ]
 
     def impl(self, a: Any) -> Any:
-        return list(np.linalg.svd(a, self.full_matrices))
+        find = functools.partial(np.linalg.svd, full_matrices=self.full_matrices)
+        return list(apart(find, self.strict, self.abstract_eval(aval_of(a)), a))
 
     def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         (u, s, vh), (t,) = answer, tangents
@@ -382,6 +395,8 @@ class Svd(Decomposition):
         return (ga,)
 
     def lower(self, emit: Any, *names: str) -> str:
+        if not self.strict:
+            return super().lower(emit, *names)
         return f"np.linalg.svd({names[0]}, {self.full_matrices})"
 
 
@@ -409,24 +424,29 @@ def _onto_first(g: Any, u: Any, k: int) -> Any:
 class SingularValues(DecompositionPart):
     """The singular values, largest first.   f[*b, m, n] -> r[*b, min(m, n)]"""
 
+    strict: bool = True
+
     def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
         *lead, m, n = a.shape
         return Aval((*lead, min(m, n)), real_dtype(a.dtype))
 
     def impl(self, a: Any) -> Any:
-        return np.linalg.svd(a, compute_uv=False)
+        find = functools.partial(np.linalg.svd, compute_uv=False)
+        return apart(find, self.strict, [self.abstract_eval(aval_of(a))], a)
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        u, s, vh = Svd(False)(*primals)
+        u, s, vh = Svd(False, self.strict)(*primals)
         with derivative_rules():
             inside = product(adjoint(u), tangents[0], adjoint(vh))
             return s, match_aval(real_part(diagonal(inside)), aval_of(s))
 
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
-        u, s, vh = Svd(False)(*args)
+        u, s, vh = Svd(False, self.strict)(*args)
         return s, ValuesPullback(u, vh, aval_of(args[0]))
 
     def lower(self, emit: Any, *names: str) -> str:
+        if not self.strict:
+            return super().lower(emit, *names)
         return f"np.linalg.svd({names[0]}, compute_uv=False)"
 
 

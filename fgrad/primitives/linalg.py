@@ -6,9 +6,11 @@ themselves are in `solve`, `factorizations`, `spectral`, `determinant` and `norm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from fgrad.primitives.contraction import matmul
 from fgrad.primitives.elementwise import conj, imag, mul, real, sub
 from fgrad.primitives.families import General, Linear, add, match_aval, reshape
 from fgrad.primitives.shape import Embed, Eye, static_index, transpose
-from fgrad.tracing import derivative_rules
+from fgrad.tracing import Primitive, derivative_rules
 
 __all__ = ["matmul"]
 
@@ -69,7 +71,7 @@ class MatrixFunction(General, abstract=True):
         return answer, MatrixPullback(self, needs, answer, args)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
-        answer = self(*aligned(args, mapped))
+        answer = tolerant(self)(*aligned(args, mapped))
         return answer, [True] * len(answer) if self.multiple_results else True
 
 
@@ -91,7 +93,7 @@ class DecompositionPart(General, abstract=True):
     keeps_residuals = True
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
-        return self(args[0]), True
+        return tolerant(self)(args[0]), True
 
 
 class MatrixPullback:
@@ -126,6 +128,63 @@ def aligned(args: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
         reshape(x, (x.shape[0], *(1,) * (rank - own), *x.shape[1:])) if m and own < rank else x
         for x, m, own in zip(args, mapped, ranks, strict=True)
     ]
+
+
+# ---- matrices without an answer ------------------------------------------------------------------
+
+
+P = TypeVar("P", bound=Primitive)
+
+
+def tolerant(primitive: P) -> P:
+    """The same function, giving NaN for a matrix for which NumPy raises LinAlgError.
+
+    Under `vmap` an example may be one whose result is not used: it must not stop the others.
+    """
+    return (
+        dataclasses.replace(primitive, strict=False) if hasattr(primitive, "strict") else primitive
+    )  # type: ignore[type-var]
+
+
+def apart(function: Callable[..., Any], strict: bool, avals: Sequence[Aval], *values: Any) -> Any:
+    """The results of `function`, of types `avals`, for batches of matrices.
+
+    Unless `strict`, those of a matrix for which it raises LinAlgError are NaN. Halving finds such
+    matrices: the rest is still computed in large batches.
+    """
+    if strict:
+        return function(*values)
+    try:
+        return function(*values)
+    except np.linalg.LinAlgError:
+        pass
+    lead = np.broadcast_shapes(*[v.shape[:-2] for v in values])
+    count = math.prod(lead)
+    lanes = [
+        np.broadcast_to(v, (*lead, *v.shape[-2:])).reshape(count, *v.shape[-2:]) for v in values
+    ]
+    shapes = [(count, *aval.shape[len(lead) :]) for aval in avals]
+    results = [np.full(s, _nan(a.dtype), a.dtype) for s, a in zip(shapes, avals, strict=True)]
+    pending = [(0, count // 2), (count // 2, count)]
+    while pending:
+        start, stop = pending.pop()
+        if start == stop:
+            continue
+        try:
+            found = function(*[v[start:stop] for v in lanes])
+        except np.linalg.LinAlgError:
+            if stop - start > 1:
+                middle = (start + stop) // 2
+                pending += [(start, middle), (middle, stop)]
+            continue
+        for result, part in zip(results, found if len(avals) > 1 else [found], strict=True):
+            result[start:stop] = part
+    shaped = [r.reshape(aval.shape) for r, aval in zip(results, avals, strict=True)]
+    return shaped if len(avals) > 1 else shaped[0]
+
+
+def _nan(dtype: np.dtype[Any]) -> complex:
+    return complex(np.nan, np.nan) if dtype.kind == "c" else np.nan
 
 
 # ---- algebra -------------------------------------------------------------------------------------

@@ -18,12 +18,14 @@ from fgrad.primitives.linalg import (
     MatrixFunction,
     adjoint,
     aligned,
+    apart,
     hermitian,
     hermitian_source,
     matmul,
     numpy_hermitian,
     product,
     swapped,
+    tolerant,
     total,
     tril,
     triu,
@@ -58,8 +60,8 @@ def _batch_solve(
     if any(mapped[:-1]) or aval_of(matrices[0]).shape[:-2] != lead:
         if len(args) == 4:
             # Pivots have one axis less than the matrices that they belong to.
-            return _batch_factored(primitive, args, mapped), True
-        return primitive(*aligned(args, mapped)), True
+            return _batch_factored(tolerant(primitive), args, mapped), True
+        return tolerant(primitive)(*aligned(args, mapped)), True
     count = len(lead)
     n, k = b.shape[-2:]
     side = transpose(b, (*range(1, count + 2), 0, count + 2))
@@ -83,16 +85,19 @@ class Solve(MatrixFunction):
     """The solution x of ``a x = b``.   f[*b, n, n] f[*b, n, k] -> f[*b, n, k]
 
     The derivative of a large system keeps the factors: every further solve, of any order, takes
-    them.
+    them. Here and below, a matrix without an answer raises LinAlgError, or gives NaN where `strict` is
+    false.
     """
 
+    strict: bool = True
     keeps_residuals = True
 
     def abstract_eval(self, a: Aval, b: Aval) -> Aval:  # type: ignore[override]
         return _solution_aval(a, b)
 
     def impl(self, a: Any, b: Any) -> Any:
-        return np.linalg.solve(a, b)
+        answer = self.abstract_eval(aval_of(a), aval_of(b))
+        return apart(np.linalg.solve, self.strict, [answer], a, b)
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         a, b = primals
@@ -100,15 +105,19 @@ class Solve(MatrixFunction):
             return super().push(primals, tangents)
         lu, pivots = Lu()(stop_gradient(a))
         ta, tb = tangents
-        return FactoredSolve().push((a, lu, pivots, b), (ta, None, None, tb))
+        return self._factored().push((a, lu, pivots, b), (ta, None, None, tb))
 
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
         a, b = args
         if not _worth_factoring(a):
             return super().pull(needs, args)
         factors = Lu()(stop_gradient(a))
-        answer = FactoredSolve()(a, *factors, b)
-        return answer, _SolvePullback(needs, [answer, a, *factors], aval_of(b))
+        factored = self._factored()
+        answer = factored(a, *factors, b)
+        return answer, _SolvePullback(factored, needs, [answer, a, *factors], aval_of(b))
+
+    def _factored(self) -> FactoredSolve:
+        return FactoredSolve(strict=self.strict)
 
     def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         (a, _), (ta, tb) = primals, tangents
@@ -125,6 +134,8 @@ class Solve(MatrixFunction):
         return _batch_solve(self, size, args, mapped)
 
     def lower(self, emit: Any, *names: str) -> str:
+        if not self.strict:
+            return super().lower(emit, *names)
         return f"np.linalg.solve({names[0]}, {names[1]})"
 
 
@@ -145,13 +156,16 @@ class _SolvePullback:
 
     active = (True,)
 
-    def __init__(self, needs: Sequence[bool], residuals: list[Any], b: Aval) -> None:
+    def __init__(
+        self, primitive: FactoredSolve, needs: Sequence[bool], residuals: list[Any], b: Aval
+    ) -> None:
+        self.primitive = primitive
         self.needs = (needs[0], False, False, needs[1])
         self.residuals = residuals
         self.b = b
 
     def __call__(self, cts: Sequence[Any]) -> Sequence[Any]:
-        ga, _, _, gb = FactoredSolve().vjp(cts[0], self.needs, *self.residuals, self.b)
+        ga, _, _, gb = self.primitive.vjp(cts[0], self.needs, *self.residuals, self.b)
         return ga, gb
 
 
@@ -190,6 +204,7 @@ class FactoredSolve(MatrixFunction):
     """
 
     conjugate_transpose: bool = False
+    strict: bool = True
 
     def abstract_eval(self, *avals: Aval) -> Aval:
         a, lu, pivots, b = avals
@@ -199,8 +214,11 @@ class FactoredSolve(MatrixFunction):
         return Aval((*lead, *b.shape[-2:]), b.dtype)
 
     def impl(self, a: Any, lu: Any, pivots: Any, b: Any) -> Any:
-        if not np.diagonal(lu, axis1=-2, axis2=-1).all():
-            raise np.linalg.LinAlgError("Singular matrix")
+        regular: Any = np.diagonal(lu, axis1=-2, axis2=-1).all(axis=-1)
+        if not regular.all():
+            if self.strict:
+                raise np.linalg.LinAlgError("Singular matrix")
+            lu = np.where(regular[..., None, None], lu, lu.dtype.type(np.nan))
         backsolve = _lapack("getrs", lu.dtype.char)
         trans = 2 if self.conjugate_transpose else 0
         lead = np.broadcast_shapes(a.shape[:-2], lu.shape[:-2], pivots.shape[:-1], b.shape[:-2])
@@ -229,7 +247,7 @@ class FactoredSolve(MatrixFunction):
 
     def gradient(self, g: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
         a, lu, pivots, _ = args
-        gb = FactoredSolve(not self.conjugate_transpose)(a, lu, pivots, g)
+        gb = FactoredSolve(not self.conjugate_transpose, self.strict)(a, lu, pivots, g)
         ga = None
         if needs[0]:
             left, right = (answer, gb) if self.conjugate_transpose else (gb, answer)
@@ -352,10 +370,7 @@ def triangular_solve_right(a: Any, b: Any, lower: bool, adjoint_matrix: bool = F
 
 @dataclass(frozen=True)
 class Inv(MatrixFunction):
-    """The inverse.   f[*b, n, n] -> f[*b, n, n]
-
-    A singular matrix raises LinAlgError, or gives NaN where `strict` is false.
-    """
+    """The inverse.   f[*b, n, n] -> f[*b, n, n]"""
 
     strict: bool = True
 
@@ -363,14 +378,7 @@ class Inv(MatrixFunction):
         return a
 
     def impl(self, a: Any) -> Any:
-        try:
-            return np.linalg.inv(a)
-        except np.linalg.LinAlgError:
-            if self.strict:
-                raise
-        if a.ndim == 2:
-            return np.full(a.shape, np.nan, a.dtype)
-        return np.stack([self.impl(matrix) for matrix in a])
+        return apart(np.linalg.inv, self.strict, [aval_of(a)], a)
 
     def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         return neg(product(answer, tangents[0], answer))
@@ -395,6 +403,7 @@ class Pinv(MatrixFunction):
 
     rtol: float
     of_hermitian: bool = False
+    strict: bool = True
 
     def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
         return Aval((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
@@ -402,7 +411,8 @@ class Pinv(MatrixFunction):
     def impl(self, a: Any) -> Any:
         if self.of_hermitian:
             a = numpy_hermitian(a)
-        return np.linalg.pinv(a, self.rtol, self.of_hermitian)
+        find = functools.partial(np.linalg.pinv, rcond=self.rtol, hermitian=self.of_hermitian)
+        return apart(find, self.strict, [self.abstract_eval(aval_of(a))], a)
 
     def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         (a,), (t,) = primals, tangents
@@ -420,6 +430,8 @@ class Pinv(MatrixFunction):
         return (hermitian(pinv_gradient(hermitian(a), answer, g)),)
 
     def lower(self, emit: Any, *names: str) -> str:
+        if not self.strict:
+            return super().lower(emit, *names)
         x = hermitian_source(emit, names[0]) if self.of_hermitian else names[0]
         return f"np.linalg.pinv({x}, {self.rtol!r}, {self.of_hermitian})"
 
@@ -455,6 +467,7 @@ class Lstsq(MatrixFunction):
     """
 
     rcond: float
+    strict: bool = True
 
     def abstract_eval(self, a: Aval, b: Aval) -> Aval:  # type: ignore[override]
         lead = broadcast_shapes("lstsq", a.shape[:-2], b.shape[:-2])
@@ -467,12 +480,15 @@ class Lstsq(MatrixFunction):
         a, b = [np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (a, b)]
         x = np.empty((*lead, a.shape[-1], b.shape[-1]), b.dtype)
         for i in np.ndindex(*lead):
-            x[i] = np.linalg.lstsq(a[i], b[i], self.rcond)[0]
+            if self.strict or (np.isfinite(a[i]).all() and np.isfinite(b[i]).all()):
+                x[i] = np.linalg.lstsq(a[i], b[i], self.rcond)[0]
+            else:
+                x[i] = np.nan
         return x
 
     def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         (a, b), (ta, tb) = primals, tangents
-        p = Pinv(self.rcond)(a)
+        p = Pinv(self.rcond, strict=self.strict)(a)
         inside = matmul(p, _residual(ta, answer, tb))
         if ta is None:
             return inside
@@ -486,7 +502,7 @@ class Lstsq(MatrixFunction):
 
     def gradient(self, g: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
         a, b = args
-        p = Pinv(self.rcond)(a)
+        p = Pinv(self.rcond, strict=self.strict)(a)
         ph = adjoint(p)
         gb = matmul(ph, g)
         if not needs[0]:

@@ -16,6 +16,7 @@ from fgrad.primitives.linalg import (
     Decomposition,
     DecompositionPart,
     adjoint,
+    apart,
     columns,
     complex_dtype,
     conjugate,
@@ -40,14 +41,18 @@ class Eigh(Decomposition):
 
     They are those of the Hermitian part, in ascending order. Equal eigenvalues give infinite slopes
     of the vectors. Complex vectors are known up to phases: their derivative is that of the choice
-    that turns least.
+    that turns least. Here and below, a matrix without an answer raises LinAlgError, or gives NaN where
+    `strict` is false.
     """
+
+    strict: bool = True
 
     def abstract_eval(self, a: Aval) -> Sequence[Aval]:  # type: ignore[override]
         return [Aval(a.shape[:-1], real_dtype(a.dtype)), a]
 
     def impl(self, a: Any) -> Any:
-        return list(np.linalg.eigh(numpy_hermitian(a)))
+        avals = self.abstract_eval(aval_of(a))
+        return list(apart(np.linalg.eigh, self.strict, avals, numpy_hermitian(a)))
 
     def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         w, v = answer
@@ -68,6 +73,8 @@ class Eigh(Decomposition):
         return (hermitian(product(v, inside, vh)),)
 
     def lower(self, emit: Any, *names: str) -> str:
+        if not self.strict:
+            return super().lower(emit, *names)
         return f"np.linalg.eigh({hermitian_source(emit, names[0])})"
 
 
@@ -75,23 +82,28 @@ class Eigh(Decomposition):
 class Eigvalsh(DecompositionPart):
     """Eigenvalues of the Hermitian part, in ascending order.   f[*b, n, n] -> r[*b, n]"""
 
+    strict: bool = True
+
     def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
         return Aval(a.shape[:-1], real_dtype(a.dtype))
 
     def impl(self, a: Any) -> Any:
-        return np.linalg.eigvalsh(numpy_hermitian(a))
+        answer = self.abstract_eval(aval_of(a))
+        return apart(np.linalg.eigvalsh, self.strict, [answer], numpy_hermitian(a))
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        w, v = Eigh()(*primals)
+        w, v = Eigh(self.strict)(*primals)
         with derivative_rules():
             inside = product(adjoint(v), hermitian(tangents[0]), v)
             return w, match_aval(real_part(diagonal(inside)), aval_of(w))
 
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
-        w, v = Eigh()(*args)
+        w, v = Eigh(self.strict)(*args)
         return w, ValuesPullback(v, adjoint(v), aval_of(args[0]))
 
     def lower(self, emit: Any, *names: str) -> str:
+        if not self.strict:
+            return super().lower(emit, *names)
         return f"np.linalg.eigvalsh({hermitian_source(emit, names[0])})"
 
 
@@ -103,6 +115,8 @@ class Eig(Decomposition):
     eigenvalues give infinite slopes of the vectors, and matrices without a full set of them NaN.
     """
 
+    strict: bool = True
+
     def abstract_eval(self, a: Aval) -> Sequence[Aval]:  # type: ignore[override]
         dtype = complex_dtype(a.dtype)
         return [Aval(a.shape[:-1], dtype), Aval(a.shape, dtype)]
@@ -110,7 +124,8 @@ class Eig(Decomposition):
     def impl(self, a: Any) -> Any:
         # NumPy gives real results where all eigenvalues happen to be real.
         dtype = complex_dtype(a.dtype)
-        return [x.astype(dtype, copy=False) for x in np.linalg.eig(a)]
+        found = apart(np.linalg.eig, self.strict, self.abstract_eval(aval_of(a)), a)
+        return [x.astype(dtype, copy=False) for x in found]
 
     def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         w, v = answer
@@ -139,20 +154,23 @@ class Eig(Decomposition):
 class Eigvals(DecompositionPart):
     """Complex eigenvalues.   f[*b, n, n] -> c[*b, n]"""
 
+    strict: bool = True
+
     def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
         return Aval(a.shape[:-1], complex_dtype(a.dtype))
 
     def impl(self, a: Any) -> Any:
-        return np.linalg.eigvals(a).astype(complex_dtype(a.dtype), copy=False)
+        found = apart(np.linalg.eigvals, self.strict, [self.abstract_eval(aval_of(a))], a)
+        return found.astype(complex_dtype(a.dtype), copy=False)
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        w, v = Eig()(*primals)
+        w, v = Eig(self.strict)(*primals)
         with derivative_rules():
             inside = product(Inv(False)(v), tangents[0], v)
             return w, match_aval(diagonal(inside), aval_of(w))
 
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
-        w, v = Eig()(*args)
+        w, v = Eig(self.strict)(*args)
         return w, _EigvalsPullback(v, aval_of(args[0]))
 
 

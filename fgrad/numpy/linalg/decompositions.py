@@ -78,7 +78,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     Raises
     ------
     LinAlgError
-        If a matrix is not positive definite.
+        If a matrix is not positive definite. Under `vmap`, the results of such an example are NaN.
     ShapeError
         If the matrices are not square.
 

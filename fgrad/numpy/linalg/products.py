@@ -178,7 +178,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     Raises
     ------
     LinAlgError
-        If `n` is negative and a matrix is singular.
+        If `n` is negative and a matrix is singular. Under `vmap`, the results of such an example are NaN.
     ShapeError
         If the matrices are not square.
 

@@ -42,7 +42,7 @@ def inv(a: ArrayLike) -> Array:
     Raises
     ------
     LinAlgError
-        If a matrix is singular.
+        If a matrix is singular. Under `vmap`, the results of such an example are NaN.
     ShapeError
         If the matrices are not square.
 
@@ -75,7 +75,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     Raises
     ------
     LinAlgError
-        If a matrix is singular.
+        If a matrix is singular. Under `vmap`, the results of such an example are NaN.
     ShapeError
         If the matrices are not square, or `b` does not fit.
 
