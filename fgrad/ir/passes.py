@@ -41,6 +41,18 @@ def used_inputs(jaxpr: Jaxpr) -> tuple[bool, ...]:
     return tuple(v in read for v in jaxpr.invars)
 
 
+def dependent_results(jaxpr: Jaxpr, flags: Sequence[bool]) -> list[bool]:
+    """Which results depend on the flagged inputs; calls are looked into."""
+    flagged: set[Any] = {v for v, flag in zip(jaxpr.invars, flags, strict=True) if flag}
+    for eqn in jaxpr.eqns:
+        inputs = [a in flagged for a in eqn.inputs]
+        if any(inputs):
+            body = eqn.primitive.inlinable
+            outputs = [True] * len(eqn.outputs) if body is None else dependent_results(body, inputs)
+            flagged.update(v for v, flag in zip(eqn.outputs, outputs, strict=True) if flag)
+    return [a in flagged for a in jaxpr.outvars]
+
+
 def inline_calls(jaxpr: Jaxpr, checkpoints: bool = False, rules: bool = True) -> Jaxpr:
     """Replace every equation whose primitive is a call by its body, at every depth.
 

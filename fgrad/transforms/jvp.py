@@ -35,6 +35,7 @@ from fgrad.transforms._arguments import (
     split_aux,
     untraced,
 )
+from fgrad.transforms.tape import Tape
 
 
 class JVPTracer(Tracer):
@@ -225,7 +226,7 @@ def linear_form(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> LinearForm:
     if known is not None:
         return known  # type: ignore[no-any-return]
     name = jaxpr.name
-    with Recording(name, "linearize") as body, Recording(name, "linearize") as tape:
+    with Recording(name, "linearize") as body, Tape(name, "linearize") as tape:
         with open_body(body):
             primals = [body.new_input(aval) for aval in jaxpr.in_avals]
             with JVPTrace(name) as trace:

@@ -18,7 +18,7 @@ from fgrad.ir.passes import inline_calls
 from fgrad.primitives.elementwise import fmod, nextafter, remainder
 from fgrad.primitives.families import ZERO, Elementwise, Linear, add, zeros_of
 from fgrad.source_info import boundary, function_name, function_text, source_text
-from fgrad.tracing import Primitive, Recording, concrete, derivative_rules, record
+from fgrad.tracing import Primitive, concrete, derivative_rules, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
     check_callable,
@@ -31,6 +31,7 @@ from fgrad.transforms._arguments import (
 )
 from fgrad.transforms.call import Call, Checkpointed
 from fgrad.transforms.jvp import JVPTrace, instantiate
+from fgrad.transforms.tape import Tape
 
 
 @boundary
@@ -67,7 +68,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     values = leaf_values(leaves, "linearize", fun, primals)
     avals = [aval_of(v) for v in values]
     name = function_name(fun)
-    with Recording(name, "linearize") as tape, JVPTrace(name, "linearize", fun) as trace:
+    with Tape(name, "linearize") as tape, JVPTrace(name, "linearize", fun) as trace:
         tracers = [
             trace.pair(v, tape.new_input(aval)) if is_inexact(aval.dtype) else v
             for v, aval in zip(values, avals, strict=True)
