@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from fgrad.primitives.contraction import matmul
 from fgrad.primitives.elementwise import conj, imag, mul, real, sub
 from fgrad.primitives.families import General, Linear, add, match_aval, reshape
 from fgrad.primitives.shape import Embed, Eye, static_index, transpose
-from fgrad.tracing import Primitive, derivative_rules
+from fgrad.tracing import derivative_rules
 
 __all__ = ["matmul"]
 
@@ -133,17 +133,14 @@ def aligned(args: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
 # ---- matrices without an answer ------------------------------------------------------------------
 
 
-P = TypeVar("P", bound=Primitive)
-
-
-def tolerant(primitive: P) -> P:
+def tolerant(primitive: Any) -> Any:
     """The same function, giving NaN for a matrix for which NumPy raises LinAlgError.
 
     Under `vmap` an example may be one whose result is not used: it must not stop the others.
     """
     return (
         dataclasses.replace(primitive, strict=False) if hasattr(primitive, "strict") else primitive
-    )  # type: ignore[type-var]
+    )
 
 
 def apart(function: Callable[..., Any], strict: bool, avals: Sequence[Aval], *values: Any) -> Any:
