@@ -388,7 +388,7 @@ NOT_OF_SIZE = {
         "ScatterSet ScatterAdd ScatterMultiply ScatterMin ScatterMax ProductOfOthers StableOrder "
         "Sort Argsort "
         "Argpartition Lexsort Searchsorted Nonzero Bincount Unique "
-        "Fourier RealFourier InverseRealFourier".split()
+        "Fourier RealFourier InverseRealFourier PackBits UnpackBits".split()
     ),
     "one": frozenset(),
     "empty": frozenset(

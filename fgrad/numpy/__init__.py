@@ -11,6 +11,11 @@ from fgrad.numpy.averages import (
     std,
     var,
 )
+from fgrad.numpy.bits import (
+    frexp,
+    packbits,
+    unpackbits,
+)
 from fgrad.numpy.broadcasting import (
     atleast_1d,
     atleast_2d,
@@ -183,8 +188,22 @@ from fgrad.numpy.nan_reductions import (
 from fgrad.numpy.padding import (
     pad,
 )
+from fgrad.numpy.phases import (
+    unwrap,
+)
+from fgrad.numpy.polynomial_arithmetic import (
+    polyadd,
+    polyder,
+    polydiv,
+    polyint,
+    polymul,
+    polysub,
+)
 from fgrad.numpy.polynomials import (
+    poly,
+    polyfit,
     polyval,
+    roots,
     vander,
 )
 from fgrad.numpy.products import (
@@ -395,6 +414,7 @@ from fgrad.numpy.ufuncs import (
     greater_equal,
     heaviside,
     hypot,
+    i0,
     imag,
     invert,
     iscomplex,
@@ -460,6 +480,13 @@ from fgrad.numpy.uniques import (
     unique_inverse,
     unique_values,
 )
+from fgrad.numpy.windows import (
+    bartlett,
+    blackman,
+    hamming,
+    hanning,
+    kaiser,
+)
 
 __all__ = [
     "ScalarType",
@@ -508,6 +535,7 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "average",
+    "bartlett",
     "bincount",
     "bitwise_and",
     "bitwise_count",
@@ -517,6 +545,7 @@ __all__ = [
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "blackman",
     "block",
     "bool",
     "bool_",
@@ -608,6 +637,7 @@ __all__ = [
     "fmax",
     "fmin",
     "fmod",
+    "frexp",
     "from_dlpack",
     "frombuffer",
     "fromfile",
@@ -624,6 +654,8 @@ __all__ = [
     "greater",
     "greater_equal",
     "half",
+    "hamming",
+    "hanning",
     "heaviside",
     "histogram",
     "histogram2d",
@@ -632,6 +664,7 @@ __all__ = [
     "hsplit",
     "hstack",
     "hypot",
+    "i0",
     "identity",
     "iinfo",
     "imag",
@@ -666,6 +699,7 @@ __all__ = [
     "issubdtype",
     "iterable",
     "ix_",
+    "kaiser",
     "kron",
     "lcm",
     "ldexp",
@@ -732,6 +766,7 @@ __all__ = [
     "ones",
     "ones_like",
     "outer",
+    "packbits",
     "pad",
     "partition",
     "percentile",
@@ -739,6 +774,14 @@ __all__ = [
     "pi",
     "piecewise",
     "place",
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
     "polyval",
     "positive",
     "pow",
@@ -766,6 +809,7 @@ __all__ = [
     "rint",
     "roll",
     "rollaxis",
+    "roots",
     "rot90",
     "round",
     "s_",
@@ -827,9 +871,11 @@ __all__ = [
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "unpackbits",
     "unravel_index",
     "unsignedinteger",
     "unstack",
+    "unwrap",
     "vander",
     "var",
     "vdot",

@@ -24,7 +24,7 @@ def _part(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
     return static_index(x, along(axis, slice(start, stop)))
 
 
-def _steps(x: Any, axis: int) -> Any:
+def neighbour_steps(x: Any, axis: int) -> Any:
     """Each element minus the one before."""
     later, earlier = _part(x, axis, 1, None), _part(x, axis, None, -1)
     return (p.not_equal if aval_of(x).dtype == dtypes.BOOL else p.sub)(later, earlier)
@@ -84,7 +84,7 @@ def diff(
     if len(pieces) > 1:
         x = joined(pieces, position, None, "diff")
     for _ in range(times):
-        x = _steps(x, position)
+        x = neighbour_steps(x, position)
     return wrap(x)  # type: ignore[no-any-return]
 
 
@@ -112,7 +112,7 @@ def ediff1d(
     """
     x = operand(ary, "ediff1d")
     aval = aval_of(x)
-    steps = _steps(reshape(x, (aval.size,)), 0) if aval.size else reshape(x, (0,))
+    steps = neighbour_steps(reshape(x, (aval.size,)), 0) if aval.size else reshape(x, (0,))
     pieces = []
     for piece in (to_begin, steps, to_end):
         if piece is not None:
@@ -132,7 +132,7 @@ def _distances(given: Any, size: int) -> tuple[Any, bool]:
             f"gradient: coordinates have shape {shape}, but the axis has {size} samples; give a distance, or "
             "one coordinate for each"
         )
-    steps = p.cast_to_float(_steps(x, 0))
+    steps = p.cast_to_float(neighbour_steps(x, 0))
     if not isinstance(steps, Tracer) and np.all(np.equal(steps, steps[0])):
         return steps[0], True
     return steps, False
@@ -306,11 +306,11 @@ def trapezoid(
         places = operand(x, "trapezoid")
         own = aval_of(places).shape
         if len(own) == 1:
-            steps = _steps(places, 0)
+            steps = neighbour_steps(places, 0)
             trailing = (1,) * (len(shape) - position - 1)
             width = reshape(steps, (*aval_of(steps).shape, *trailing))
         else:
-            width = _steps(places, normal_axis(axis, len(own), "trapezoid"))
+            width = neighbour_steps(places, normal_axis(axis, len(own), "trapezoid"))
     heights = p.add(_part(samples, position, 1, None), _part(samples, position, None, -1))
     areas = p.div(p.mul(width, heights), 2.0)
     rank = len(aval_of(areas).shape)

@@ -12,6 +12,7 @@ from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError
 from fgrad.numpy._support import Array, ArrayLike, operand, refuse_out, static_int, wrap
 from fgrad.primitives import elementwise as p
+from fgrad.primitives import special
 from fgrad.primitives.families import Elementwise
 
 Unary = Callable[[ArrayLike], Array]
@@ -197,6 +198,7 @@ deg2rad = _unary("deg2rad", p.deg2rad, "Degrees as radians.")
 rad2deg = _unary("rad2deg", p.rad2deg, "Radians as degrees.")
 radians = _unary("radians", p.deg2rad, "Degrees as radians.")
 degrees = _unary("degrees", p.rad2deg, "Radians as degrees.")
+i0 = _unary("i0", special.i0, "Modified Bessel function of the first kind, of order 0.")
 sinc = _unary("sinc", p.Sinc(), "``sin(pi x) / (pi x)``, with value 1 and smooth at 0.")
 
 # ---- signs, rounding, choice ------------------------------------------------------------------

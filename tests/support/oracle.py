@@ -33,6 +33,10 @@ class NumPy:
         counts = np.bincount(x, weights, max(minlength, length or 0))
         return counts if length is None else counts[:length]
 
+    @staticmethod
+    def roots(p: Any, strip_zeros: bool = True) -> Any:
+        return np.roots(p)
+
     def fill_diagonal(self, a: Any, val: Any, wrap: bool = False, *, inplace: bool) -> Any:
         return changed(np.fill_diagonal, a, val, wrap)
 

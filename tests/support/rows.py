@@ -134,14 +134,14 @@ ROWS: dict[str, tuple[str, ...]] = {
     "round": ("xp.round(A)", "xp.round(A, 2)", "xp.round(Z3, decimals=1)", "xp.round(I, 1)"),
     "around": ("xp.around(A)", "xp.around(A, 1)"),
     "nan_to_num": ("xp.nan_to_num(NI)", "xp.nan_to_num(NI, nan=1.5, posinf=3.0, neginf=-3.0)", "xp.nan_to_num(A)"),
-    "frexp": ("xp.frexp(A)",),
+    "frexp": ("xp.frexp(A)", "xp.frexp(F)", "xp.frexp(NI)", "xp.frexp(I)"),
     "modf": ("xp.modf(A)",),
     **{name: elementwise(name, "I", "T", "U8") for name in ("invert", "bitwise_not", "bitwise_invert")},
     "bitwise_count": ("xp.bitwise_count(I)", "xp.bitwise_count(U8)"),
     "logical_not": elementwise("logical_not", "T", "A", "I"),
     "astype": ("xp.astype(A, 'float32')", "xp.astype(F, 'float64')", "xp.astype(I, 'float64')", "xp.astype(A, 'int64')", "xp.astype(A, 'complex128')"),
     "copy": ("xp.copy(A)", "xp.copy(Z3)", "xp.copy(I)"),
-    "unwrap": ("xp.unwrap(3.0 * A)", "xp.unwrap(4.0 * A, axis=0)"),
+    "unwrap": ("xp.unwrap(3.0 * A)", "xp.unwrap(4.0 * A, axis=0)", "xp.unwrap(F * 3)", "xp.unwrap(I * 2, period=5)", "xp.unwrap(I * 2, period=4)", "xp.unwrap(3.0 * A, discont=4.0, period=Q)"),
     # ---- elementwise, two operands
     **{name: (f"xp.{name}(A, B)", f"xp.{name}(A, C)", f"xp.{name}(Z, D)", f"xp.{name}(F, F3)", f"xp.{name}(I, I3)",
               f"xp.{name}(E, C)") for name in ("add", "subtract", "multiply")},
@@ -304,8 +304,8 @@ ROWS: dict[str, tuple[str, ...]] = {
     "histogramdd": ("xp.histogramdd(A, bins=2, range=[[-3.0, 3.0]] * 3)",),
     "unravel_index": ("xp.unravel_index(J, (2, 3))", "xp.unravel_index(J0, (3, 2))"),
     "ravel_multi_index": ("xp.ravel_multi_index((J, J), (2, 3))", "xp.ravel_multi_index((J, 5 * J), (2, 3), mode='clip')"),
-    "packbits": ("xp.packbits(T)", "xp.packbits(T, axis=0, bitorder='little')"),
-    "unpackbits": ("xp.unpackbits(U8)", "xp.unpackbits(U8, bitorder='little')"),
+    "packbits": ("xp.packbits(T)", "xp.packbits(I, axis=1)", "xp.packbits(T, axis=0, bitorder='little')"),
+    "unpackbits": ("xp.unpackbits(U8)", "xp.unpackbits(U8[None], axis=-1, count=11)", "xp.unpackbits(U8, count=-5)", "xp.unpackbits(U8, count=40)", "xp.unpackbits(U8, bitorder='little')"),
     # ---- contractions
     "dot": ("xp.dot(A, C)", "xp.dot(A, W)", "xp.dot(C, C)", "xp.dot(D, A)", "xp.dot(Z, Z3)", "xp.dot(F, F3)", "xp.dot(A3, B3[0])", "xp.dot(I, I3)"),
     "matmul": ("xp.matmul(A, W)", "xp.matmul(A3, B3)", "xp.matmul(C, W)", "xp.matmul(A, C)", "xp.matmul(C, C)", "xp.matmul(Z, ZM)", "xp.matmul(F, FM)", "xp.matmul(M2, W)", "xp.matmul(E, W)", "xp.matmul(I, I3)"),
@@ -326,16 +326,16 @@ ROWS: dict[str, tuple[str, ...]] = {
     "corrcoef": ("xp.corrcoef(A)", "xp.corrcoef(C, V[:3])"),
     "interp": ("xp.interp(C, R, V)", "xp.interp(A, R, V, left=-5.0, right=5.0)", "xp.interp(D, R, V)", "xp.interp(C, R, V, period=4.0)"),
     # ---- polynomials
-    "poly": ("xp.poly(C)", "xp.poly(S)"),
+    "poly": ("xp.poly(C)", "xp.poly(S)", "xp.poly(M)", "xp.poly(Z3)", "xp.poly(F3)", "xp.poly(I3)"),
     "polyval": ("xp.polyval(C, A)", "xp.polyval(V, D)"),
-    "polyadd": ("xp.polyadd(C, V)",),
-    "polysub": ("xp.polysub(C, V)",),
-    "polymul": ("xp.polymul(C, V)",),
-    "polydiv": ("xp.polydiv(V, P3)",),
-    "polyder": ("xp.polyder(V)", "xp.polyder(V, m=2)"),
-    "polyint": ("xp.polyint(C)", "xp.polyint(C, m=2, k=[0.5, 1.5])"),
-    "polyfit": ("xp.polyfit(R, V, 2)", "xp.polyfit(R, V, 1, w=R + 2.0)"),
-    "roots": ("xp.sort_complex(xp.roots(P3))",),
+    "polyadd": ("xp.polyadd(C, V)", "xp.polyadd(D, F3)", "xp.polyadd(Z3, I3)"),
+    "polysub": ("xp.polysub(C, V)", "xp.polysub(V, F3)"),
+    "polymul": ("xp.polymul(C, V)", "xp.polymul(D, F3)", "xp.polymul(I3, Z3)"),
+    "polydiv": ("xp.polydiv(V, P3)", "xp.polydiv(P3, V)", "xp.polydiv(V, Q)", "xp.polydiv(Z3, P3[:2])"),
+    "polyder": ("xp.polyder(V)", "xp.polyder(V, m=2)", "xp.polyder(F3)", "xp.polyder(C, m=5)"),
+    "polyint": ("xp.polyint(C)", "xp.polyint(C, m=2, k=[0.5, 1.5])", "xp.polyint(C, m=3, k=D)", "xp.polyint(F3)"),
+    "polyfit": ("xp.polyfit(R, V, 2)", "xp.polyfit(R, V, 1, w=R + 2.0)", "xp.polyfit(R, xp.stack([V, V * V], 1), 2)", "xp.polyfit(R, V, 1, cov=True)", "xp.polyfit(R, V, 1, cov='unscaled')", "xp.polyfit(R, V, 2, full=True)[:2]", "xp.polyfit(R, V, 2, full=True)[3]"),
+    "roots": ("xp.sort_complex(xp.roots(P3, strip_zeros=False))", "xp.sort_complex(xp.roots(P3))", "xp.sort_complex(xp.roots([0.0, 1.0, D, -1.0, 0.0]))"),
     # ---- creation
     "array": ("xp.array(A)", "xp.array([D, 2.0 * D])", "xp.array([1.0, 2.5])", "xp.array([[1, 2], [3, 4]])", "xp.array(A, dtype='float32')", "xp.array([[D, 1.0], [0.0, D]])", "xp.array(A, ndmin=3)", "xp.array([True, False])"),
     "asarray": ("xp.asarray(A)", "xp.asarray([D, 2.0 * D])", "xp.asarray((1, 2.5))", "xp.asarray(F, dtype='float64')", "xp.asarray(3)", "xp.asarray([C, 2 * C])"),
@@ -372,7 +372,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "fromfunction": ("xp.fromfunction(lambda i, j: i + 2.0 * j, (2, 3))",),
     "frombuffer": ("xp.frombuffer(b'\\x01\\x02\\x03', dtype='uint8')",),
     "bartlett": ("xp.bartlett(5)",), "blackman": ("xp.blackman(5)",), "hamming": ("xp.hamming(5)",),
-    "hanning": ("xp.hanning(5)",), "kaiser": ("xp.kaiser(5, 3.0)",),
+    "hanning": ("xp.hanning(5)",), "kaiser": ("xp.kaiser(5, 3.0)", "xp.kaiser(6, D)", "xp.kaiser(1, 3.0)", "xp.kaiser(0, 3.0)"),
     # ---- higher-order
     "vectorize": ("xp.vectorize(lambda x, y: x * y + 1.0)(A, C)", "xp.vectorize(lambda x: xp.sum(x * x), signature='(n)->()')(A)"),
     "apply_along_axis": ("xp.apply_along_axis(lambda x: xp.sum(x * x), 1, A)", "xp.apply_along_axis(lambda x: x[::-1] * 2.0, 0, A)"),
@@ -463,7 +463,7 @@ NOT_DIFFERENTIABLE: dict[str, str] = {
     **dict.fromkeys(
         "zeros ones eye identity tri arange indices diag_indices tril_indices triu_indices "
         "mask_indices mgrid ogrid ix_ fromfunction frombuffer bartlett blackman hamming hanning "
-        "kaiser fft.fftfreq fft.rfftfreq trim_zeros empty".split(),
+        "fft.fftfreq fft.rfftfreq trim_zeros empty".split(),
         NO_OPERANDS,
     ),
     **dict.fromkeys(
@@ -481,7 +481,11 @@ NOT_DIFFERENTIABLE: dict[str, str] = {
 NEEDS_VALUES = frozenset(
     "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values "
     "intersect1d union1d setdiff1d setxor1d trim_zeros array_repr array_str".split()
-) | {"xp.bincount(IP3)"}
+) | {
+    "xp.bincount(IP3)",
+    "xp.sort_complex(xp.roots(P3))",
+    "xp.sort_complex(xp.roots([0.0, 1.0, D, -1.0, 0.0]))",
+}
 
 # Public names that are no functions of arrays: types, constants, and the printing and files of NumPy.
 NO_ROW = frozenset(

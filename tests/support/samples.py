@@ -75,6 +75,8 @@ DOMAINS: dict[str, tuple[Domain, ...]] = {
     "remainder": (uniform(5.1, 5.4), uniform(1.9, 2.1)),
     "fmod": (uniform(5.1, 5.4), uniform(1.9, 2.1)),
     "logaddexp": (normal, normal),
+    # Away from powers of two, where mantissas jump.
+    "mantissa": (uniform(2.1, 3.9),),
     "erfinv": (unit,),
     "erfcinv": (uniform(0.2, 1.8),),
     "ndtri": (share,),

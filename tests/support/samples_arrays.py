@@ -11,6 +11,7 @@ from support.samples import away, positive, sample
 from fgrad.avals import Aval
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Var
 from fgrad.primitives import (
+    bits,
     contraction,
     convolution,
     cumulative,
@@ -608,3 +609,21 @@ def _inverse_real_fourier(d: Draw) -> Sample:
     length = max(1, 2 * (shape[axis] - 1) + d.integer(0, 1))
     transform = fft.InverseRealFourier(axis, length, _norm(d))
     return plain(d, transform, shape, dtype, exact=False, slack=8.0)
+
+
+# ---- packed bits ---------------------------------------------------------------------------------
+
+
+@sample("PackBits")
+def _pack_bits(d: Draw) -> Sample:
+    shape, dtype = d.shape(least=1), d.dtype(("bool", "int64", "uint8"))
+    if dtype.kind not in "biu":
+        dtype = np.dtype("int64")
+    return plain(d, bits.PackBits(axis_of(d, shape), d.boolean()), shape, dtype)
+
+
+@sample("UnpackBits")
+def _unpack_bits(d: Draw) -> Sample:
+    shape = d.shape(least=1)
+    unpack = bits.UnpackBits(axis_of(d, shape), d.integer(0, 20), d.boolean())
+    return plain(d, unpack, shape, "uint8")
