@@ -8,6 +8,8 @@ argument and the line of the user's code. Frames of fgrad are left out of traceb
 The docstring of each class has a program that raises it and the program that was meant. All of them
 start with::
 
+    import functools
+
     import numpy as np
     import fgrad
     import fgrad.numpy as fnp
@@ -371,6 +373,83 @@ class NonLinearError(FgradError, TypeError):
     """
 
 
+class CarryTypeError(FgradError, TypeError):
+    """The carry that the body of a loop returns is not like the one that it was given.
+
+    The carry of ``scan``, ``while_loop`` and ``fori_loop`` keeps its structure, shapes and dtypes from
+    step to step. The message shows both side by side.
+
+    Wrong::
+
+        fgrad.lax.fori_loop(0, 3, lambda i, x: fnp.stack([x, x]), 1.0)
+
+    Right::
+
+        fgrad.lax.fori_loop(0, 3, lambda i, x: x + x, 1.0)
+    """
+
+
+class BranchTypeError(FgradError, TypeError):
+    """The branches of ``cond`` or ``switch`` return results of different types.
+
+    Which branch runs may depend on values that are unknown while tracing, so all of them return the same
+    structure, shapes and dtypes. The message shows them side by side.
+
+    Wrong::
+
+        fgrad.lax.cond(True, lambda x: x, lambda x: (x, x), 1.0)
+
+    Right::
+
+        fgrad.lax.cond(True, lambda x: (x, 0.0), lambda x: (x, x), 1.0)
+    """
+
+
+class PredicateTypeError(FgradError, TypeError):
+    """What chooses a branch or ends a loop is not a scalar truth value.
+
+    Wrong::
+
+        fgrad.lax.while_loop(lambda x: x < 3.0, lambda x: x + 1.0, fnp.zeros(2))
+
+    Right::
+
+        fgrad.lax.while_loop(lambda x: fnp.any(x < 3.0), lambda x: x + 1.0, fnp.zeros(2))
+    """
+
+
+class LoopLengthError(FgradError, ValueError):
+    """The number of steps of a loop is unclear: arrays of different lengths, or none.
+
+    Wrong::
+
+        fgrad.lax.scan(lambda c, x: (c + x[0] * x[1], None), 0.0, (fnp.ones(3), fnp.ones(4)))
+
+    Right::
+
+        fgrad.lax.scan(lambda c, x: (c + x[0] * x[1], None), 0.0, (fnp.ones(3), fnp.ones(3)))
+    """
+
+
+class UnboundedLoopError(FgradError, ValueError):
+    """Reverse mode of a loop that runs an unknown number of times.
+
+    The backward pass needs what each step of the forward pass kept. A ``while_loop`` under ``grad`` alone
+    runs on known values and keeps it as it goes; under ``jit`` or ``vmap``, or inside another loop, the
+    number of its steps is unknown while tracing.
+
+    Wrong::
+
+        double = lambda x: fgrad.lax.while_loop(lambda c: c < 9.0, lambda c: c * 2.0, x)
+        fgrad.jit(fgrad.grad(double))(1.0)
+
+    Right::
+
+        double = lambda x: fgrad.lax.fori_loop(0, 4, lambda i, c: c * 2.0, x)
+        fgrad.jit(fgrad.grad(double))(1.0)
+    """
+
+
 class ArgnumsError(FgradError, ValueError, TypeError):
     """``argnums``, ``static_argnums`` or ``static_argnames`` that the function or call does not have.
 
@@ -427,6 +506,115 @@ class StaticArgumentError(FgradError, TypeError, ValueError):
     Right::
 
         fgrad.jit(lambda x, shape: x.reshape(shape), static_argnums=1)(np.ones(4), (2, 2))
+    """
+
+
+# ---- rules of users --------------------------------------------------------------------------
+
+
+class UndefinedRuleError(FgradError, AttributeError):
+    """A function declared with ``custom_jvp``, ``custom_vjp`` or ``custom_vmap`` has no rule yet.
+
+    Wrong::
+
+        @fgrad.custom_jvp
+        def double(x):
+            return 2.0 * x
+
+        double(1.0)
+
+    Right::
+
+        @fgrad.custom_jvp
+        def double(x):
+            return 2.0 * x
+
+        double.defjvps(lambda x_dot, answer, x: 2.0 * x_dot)
+        double(1.0)
+    """
+
+
+class CustomRuleError(FgradError, TypeError, ValueError):
+    """A rule returned something else than its function calls for.
+
+    A jvp rule returns the answer and a tangent of the same structure, shapes and dtypes. A forward rule
+    returns the answer and residuals, a backward rule a tuple with a cotangent, or None, for each
+    argument. A batching rule returns the answer, and in the same structure which leaves are batched. The
+    message names the rule and its line, and shows what was expected.
+
+    Wrong::
+
+        @fgrad.custom_vjp
+        def double(x, y):
+            return 2.0 * x
+
+        double.defvjp(lambda x, y: (2.0 * x, None), lambda residuals, ct: 2.0 * ct)
+        fgrad.grad(double)(1.0, 1.0)
+
+    Right::
+
+        @fgrad.custom_vjp
+        def double(x, y):
+            return 2.0 * x
+
+        double.defvjp(lambda x, y: (2.0 * x, None), lambda residuals, ct: (2.0 * ct, None))
+        fgrad.grad(double)(1.0, 1.0)
+    """
+
+
+class NondiffArgumentError(FgradError, TypeError):
+    """A traced value was passed where ``nondiff_argnums`` of ``custom_vjp`` announces a setting.
+
+    These arguments reach the backward rule as they are, after the transform has ended. They are for
+    functions, shapes, names and plain numbers; an array without a derivative is an ordinary argument,
+    for which the backward rule returns None.
+
+    Wrong::
+
+        @functools.partial(fgrad.custom_vjp, nondiff_argnums=1)
+        def scale(x, by):
+            return by * x
+
+        scale.defvjp(lambda x, by: (by * x, None), lambda by, residuals, ct: (by * ct,))
+        fgrad.jit(scale)(1.0, 2.0)
+
+    Right::
+
+        @fgrad.custom_vjp
+        def scale(x, by):
+            return by * x
+
+        scale.defvjp(lambda x, by: (by * x, by), lambda by, ct: (by * ct, None))
+        fgrad.jit(scale)(1.0, 2.0)
+    """
+
+
+class ClosedOverValueError(FgradError, TypeError):
+    """A function with a rule closes over a value that is being differentiated along with its arguments.
+
+    The rule speaks of the arguments only, so that the derivative with respect to the other value is
+    unknown. Pass it as an argument; `closure_convert` does so for functions that are arguments.
+
+    Wrong::
+
+        def loss(w, x):
+            @fgrad.custom_jvp
+            def scaled(x):
+                return w * x
+
+            scaled.defjvps(lambda x_dot, answer, x: w * x_dot)
+            return scaled(x)
+
+        fgrad.grad(loss, argnums=(0, 1))(2.0, 3.0)
+
+    Right::
+
+        @fgrad.custom_jvp
+        def scaled(w, x):
+            return w * x
+
+        scaled.defjvps(lambda w_dot, answer, w, x: w_dot * x, lambda x_dot, answer, w, x: w * x_dot)
+        fgrad.grad(scaled, argnums=(0, 1))(2.0, 3.0)
     """
 
 
@@ -566,4 +754,25 @@ class NanError(FgradError, FloatingPointError):
 
         fgrad.config.update("fgrad_debug_nans", True)
         fnp.log(fnp.maximum(-1.0, 1e-6))
+    """
+
+
+class KeyReuseError(FgradError, RuntimeError):
+    """A random key was used twice while the flag ``fgrad_debug_key_reuse`` is on.
+
+    The two results would not be independent: equal draws from one key are equal.
+
+    Wrong::
+
+        fgrad.config.update("fgrad_debug_key_reuse", True)
+        key = fgrad.random.key(0)
+        fgrad.random.normal(key)
+        fgrad.random.uniform(key)
+
+    Right::
+
+        fgrad.config.update("fgrad_debug_key_reuse", True)
+        first, second = fgrad.random.split(fgrad.random.key(0))
+        fgrad.random.normal(first)
+        fgrad.random.uniform(second)
     """

@@ -136,7 +136,9 @@ from fgrad.lax.types import (
     Precision,
     RoundingMethod,
 )
+from fgrad.transforms.branches import cond, switch
 from fgrad.transforms.checkpoint import stop_gradient
+from fgrad.transforms.loops import fori_loop, map, scan, while_loop
 
 __all__ = [
     "DotDimensionNumbers",
@@ -171,6 +173,7 @@ __all__ = [
     "collapse",
     "complex",
     "concatenate",
+    "cond",
     "conj",
     "convert_element_type",
     "cos",
@@ -199,6 +202,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "floor",
+    "fori_loop",
     "full",
     "full_like",
     "ge",
@@ -217,6 +221,7 @@ __all__ = [
     "log1p",
     "logistic",
     "lt",
+    "map",
     "max",
     "min",
     "mul",
@@ -240,6 +245,7 @@ __all__ = [
     "rev",
     "round",
     "rsqrt",
+    "scan",
     "select",
     "select_n",
     "shift_left",
@@ -258,10 +264,12 @@ __all__ = [
     "squeeze",
     "stop_gradient",
     "sub",
+    "switch",
     "tan",
     "tanh",
     "tile",
     "top_k",
     "transpose",
+    "while_loop",
     "zeta",
 ]

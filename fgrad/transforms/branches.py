@@ -1,0 +1,284 @@
+"""Choosing between functions of trees: `cond` and `switch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from fgrad import _tree
+from fgrad.array import wrap
+from fgrad.avals import Aval, aval_of
+from fgrad.errors import (
+    ArgumentError,
+    BranchTypeError,
+    ConcretizationTypeError,
+    PredicateTypeError,
+)
+from fgrad.ir.jaxpr import Jaxpr, Var
+from fgrad.ir.passes import used_inputs
+from fgrad.primitives.elementwise import maximum, minimum, not_equal
+from fgrad.source_info import boundary, function_text, here
+from fgrad.tracing import concrete
+from fgrad.transforms._arguments import check_callable, leaf_values, output_values
+from fgrad.transforms.bodies import Body, coerced, record_body, with_inputs, with_output_types
+from fgrad.transforms.carry_types import Typed, joined, side_by_side, type_words
+from fgrad.transforms.cond import bind_cond
+
+#: Set while branches are recorded for their types alone: those inside of them are not.
+_only_types: ContextVar[bool] = ContextVar("fgrad_only_types", default=False)
+_NO_OPERAND: Any = object()
+
+
+@boundary
+def cond(
+    pred: Any,
+    true_fun: Any,
+    false_fun: Any,
+    *operands: Any,
+    operand: Any = _NO_OPERAND,
+    linear: Any = None,
+) -> Any:
+    """Call one of two functions.
+
+    Parameters
+    ----------
+    pred : bool or number
+        A scalar; a number chooses `true_fun` unless it is zero.
+    true_fun, false_fun : callable
+        Functions of `operands`, whose results have the same structure, shapes and dtypes. They may capture
+        values too.
+    *operands : tree of arrays
+        What the function is called with.
+    operand : tree of arrays, optional
+        A single operand, given by name.
+
+    Returns
+    -------
+    tree
+        The result of the function that was called.
+
+    Raises
+    ------
+    BranchTypeError
+        If the results of the functions differ in structure, shape or dtype.
+    PredicateTypeError
+        If `pred` is not a scalar.
+
+    Notes
+    -----
+    Where the value of `pred` is known, as under ``grad``, the function is called as it is. Under ``jit``
+    both are recorded, and one of them runs. Where `pred` depends on the example of a ``vmap``, both run on
+    all examples and the results are selected: what is computed for examples of the other function neither
+    raises nor warns, nor enters a derivative.
+
+    Examples
+    --------
+    >>> import fgrad, fgrad.numpy as fnp
+    >>> root = lambda x: fgrad.lax.cond(x > 0, fnp.sqrt, lambda x: 0.0 * x, x)
+    >>> fgrad.vmap(fgrad.grad(root))(fnp.array([4.0, -1.0]))
+    Array([0.25, 0.  ], dtype=float64)
+    """
+    if operand is not _NO_OPERAND:
+        if operands:
+            raise ArgumentError("cond: give operands by position or one by name, not both")
+        operands = (operand,)
+    if (
+        len(operands) == 2
+        and callable(false_fun)
+        and callable(operands[1])
+        and not callable(true_fun)
+    ):
+        # One operand for each function: cond(pred, true_operand, true_fun, false_operand, false_fun).
+        called, other = false_fun, operands[1]
+        return cond(pred, lambda a, b: called(a), lambda a, b: other(b), true_fun, operands[0])
+    check_callable(true_fun, "cond")
+    check_callable(false_fun, "cond")
+    (inside,) = output_values([pred], "cond", true_fun, pred)
+    aval = aval_of(inside)
+    if aval.shape or aval.dtype.kind not in "biuf":
+        raise PredicateTypeError(
+            f"cond of {function_text(true_fun)}: pred is a {type_words(aval)}, at {here()}; give a scalar truth "
+            "value, or choose by elements with fgrad.numpy.where"
+        )
+    index = inside if aval.dtype.kind == "b" else not_equal(inside, 0)
+    return _choose("cond", ("false_fun", "true_fun"), index, (false_fun, true_fun), operands)
+
+
+@boundary
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NO_OPERAND
+) -> Any:
+    """Call one of several functions.
+
+    Parameters
+    ----------
+    index : int
+        Which function to call; an index out of range is clipped.
+    branches : sequence of callable
+        Functions of `operands`, whose results have the same structure, shapes and dtypes.
+    *operands : tree of arrays
+        What the function is called with.
+
+    Returns
+    -------
+    tree
+        The result of the function that was called.
+
+    Raises
+    ------
+    BranchTypeError
+        If the results of the functions differ in structure, shape or dtype.
+    PredicateTypeError
+        If `index` is not an integer scalar.
+
+    Examples
+    --------
+    >>> from fgrad import lax
+    >>> float(lax.switch(1, [lambda x: x, lambda x: x * x], 3.0))
+    9.0
+    """
+    functions = tuple(branches)
+    if operand is not _NO_OPERAND:
+        operands = (operand,)
+    if not functions:
+        raise ArgumentError("switch: branches is empty; give one function at least")
+    for function in functions:
+        check_callable(function, "switch")
+    (inside,) = output_values([index], "switch", functions[0], index)
+    aval = aval_of(inside)
+    if aval.shape or aval.dtype.kind not in "iu":
+        raise PredicateTypeError(
+            f"switch of {function_text(functions[0])}: index is a {type_words(aval)}, at {here()}; give an "
+            "integer scalar"
+        )
+    if len(functions) == 1:
+        return functions[0](*operands)
+    clipped = minimum(maximum(inside, 0), len(functions) - 1)
+    names = tuple(f"branches[{i}]" for i in range(len(functions)))
+    return _choose("switch", names, clipped, functions, operands)
+
+
+def _choose(
+    construct: str,
+    names: tuple[str, ...],
+    index: Any,
+    functions: tuple[Callable[..., Any], ...],
+    operands: tuple[Any, ...],
+) -> Any:
+    known = concrete(index)
+    if known is not None:
+        return _call_known(construct, names, int(known), functions, operands)
+    leaves, treedef = _tree.flatten(operands)
+    values = leaf_values(leaves, construct, functions[-1], operands)
+    bodies = [_record(construct, f, operands, treedef, values) for f in functions]
+    avals = _joined_results(construct, names, functions, bodies)
+    branches, captured = _with_common_inputs(
+        [b.jaxpr for b in bodies], [b.captured for b in bodies]
+    )
+    branches = [with_output_types(b, avals) for b in branches]
+    used = [any(column) for column in zip(*map(used_inputs, branches), strict=True)]
+    narrowed = tuple(with_inputs(b, used) for b in branches)
+    given = [v for v, u in zip([*captured, *values], used, strict=True) if u]
+    outs = bind_cond(narrowed, index, coerced(given, narrowed[0].in_avals))
+    return _tree.unflatten(bodies[0].treedef, [wrap(out) for out in outs])
+
+
+def _record(
+    construct: str, f: Callable[..., Any], operands: Any, treedef: Any, values: Sequence[Any]
+) -> Body:
+    names = _tree.leaf_names(operands, "operands")
+    return record_body(f, construct, treedef, [aval_of(v) for v in values], names)
+
+
+def _call_known(
+    construct: str,
+    names: tuple[str, ...],
+    index: int,
+    functions: tuple[Callable[..., Any], ...],
+    operands: tuple[Any, ...],
+) -> Any:
+    """Call the function that was chosen; the others are recorded for their types alone."""
+    result = functions[index](*operands)
+    if _only_types.get():
+        return result
+    leaves, treedef = _tree.flatten(result)
+    values = output_values(leaves, construct, functions[index], result)
+    operand_leaves, operand_treedef = _tree.flatten(operands)
+    operand_values = leaf_values(operand_leaves, construct, functions[index], operands)
+    avals = [aval_of(v) for v in values]
+    token = _only_types.set(True)
+    try:
+        for number, function in enumerate(functions):
+            if number == index:
+                continue
+            try:
+                body = _record(construct, function, operands, operand_treedef, operand_values)
+            except ConcretizationTypeError:
+                # It branches on values, which only the function that runs needs to know.
+                continue
+            own = (names[index], treedef, avals)
+            other = (names[number], body.treedef, list(body.jaxpr.out_avals))
+            avals = _join(construct, functions[index], own, other)
+    finally:
+        _only_types.reset(token)
+    return _tree.unflatten(treedef, [wrap(v) for v in coerced(values, avals)])
+
+
+def _joined_results(
+    construct: str,
+    names: tuple[str, ...],
+    functions: tuple[Callable[..., Any], ...],
+    bodies: Sequence[Body],
+) -> list[Aval]:
+    """The types of the results, which all functions can return."""
+    first = bodies[0]
+    avals = list(first.jaxpr.out_avals)
+    for number in range(1, len(bodies)):
+        body = bodies[number]
+        own = (names[0], first.treedef, avals)
+        other = (names[number], body.treedef, list(body.jaxpr.out_avals))
+        avals = _join(construct, functions[0], own, other)
+    return avals
+
+
+def _join(
+    construct: str,
+    function: Callable[..., Any],
+    own: tuple[str, Any, list[Aval]],
+    other: tuple[str, Any, list[Aval]],
+) -> list[Aval]:
+    (name, treedef, avals), (other_name, other_treedef, other_avals) = own, other
+    if treedef == other_treedef:
+        found = [joined(a, b) for a, b in zip(avals, other_avals, strict=True)]
+        if None not in found:
+            return [a for a in found if a is not None]
+    left = Typed(_tree.unflatten(treedef, avals), "result", avals)
+    right = Typed(_tree.unflatten(other_treedef, other_avals), "result", other_avals)
+    table = side_by_side(left, right, (name, other_name))
+    raise BranchTypeError(
+        f"{construct} of {function_text(function)}: all branches must return the same structure, shapes and "
+        f"dtypes, but they return:{table}\nconvert with .astype, or return the same containers ({here()})"
+    )
+
+
+def _with_common_inputs(
+    jaxprs: Sequence[Jaxpr], captured: Sequence[Sequence[Any]]
+) -> tuple[list[Jaxpr], list[Any]]:
+    """Programs that take what any of them captured, and then the operands."""
+    everything: dict[int, Any] = {id(v): v for values in captured for v in values}
+    programs = []
+    for jaxpr, values in zip(jaxprs, captured, strict=True):
+        own = {id(v): var for v, var in zip(values, jaxpr.invars, strict=False)}
+        inputs = [own[key] if key in own else Var(aval_of(v)) for key, v in everything.items()]
+        programs.append(
+            Jaxpr(
+                jaxpr.constvars,
+                jaxpr.consts,
+                [*inputs, *jaxpr.invars[len(values) :]],
+                jaxpr.eqns,
+                jaxpr.outvars,
+                jaxpr.name,
+            )
+        )
+    return programs, list(everything.values())
