@@ -387,7 +387,7 @@ NOT_OF_SIZE = {
         "LinearRecurrence Gather AddAt "
         "ScatterSet ScatterAdd ScatterMultiply ScatterMin ScatterMax ProductOfOthers StableOrder "
         "Sort Argsort "
-        "Argpartition Lexsort Searchsorted Nonzero Bincount Unique "
+        "Permute Argpartition Lexsort Searchsorted Nonzero Bincount Unique "
         "Fourier RealFourier InverseRealFourier PackBits UnpackBits".split()
     ),
     "one": frozenset(),

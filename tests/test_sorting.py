@@ -120,6 +120,27 @@ def test_the_backward_pass_does_not_sort_again(monkeypatch: pytest.MonkeyPatch) 
     assert calls == ["Argsort"] * 2
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("kind", ["distinct", "ties", "zeros of both signs", "one NaN", "NaNs"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_argsort_of_large_arrays_is_stable(dtype: Any, kind: str, axis: int) -> None:
+    x = RNG.permutation(90 * 80).reshape(90, 80).astype(dtype)
+    if kind == "ties":
+        x[[3, 70], [4, 60]] = x[3, 60] = x[70, 4] = 17.0
+    elif kind == "zeros of both signs":
+        x = x - x * (x > 100) * (RNG.random(x.shape) < 0.1)
+        x = np.where(x == 0, np.copysign(0, RNG.random(x.shape) - 0.5), x).astype(dtype)
+    elif kind == "one NaN":
+        x[5, 6] = np.nan
+    elif kind == "NaNs":
+        x[RNG.random(x.shape) < 0.1] = np.nan
+    agrees(fnp.argsort(x, axis=axis), np.argsort(x, axis=axis, kind="stable"))
+    down = fnp.argsort(x, axis=axis, descending=True)
+    # Stable from above: equal elements keep their order.
+    backward = np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+    agrees(down, x.shape[axis] - 1 - backward)
+
+
 def test_lexsort_takes_the_last_key_first() -> None:
     a, b = RNG.integers(0, 3, (2, 8)), RNG.integers(0, 3, (2, 8))
     agrees(fnp.lexsort((a, b)), np.lexsort((a, b)))

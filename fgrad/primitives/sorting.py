@@ -14,12 +14,16 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import Aval, Shape, aval_of
-from fgrad.primitives.families import General, NonDifferentiable, reshape
-from fgrad.primitives.indexing import AddAt, Gather
+from fgrad.primitives.families import General, Linear, NonDifferentiable, reshape
+from fgrad.primitives.indexing import Gather
 from fgrad.primitives.shape import batched_operands, iota
 
 NDArray = np.ndarray[Any, Any]
 Side = Literal["left", "right"]
+
+
+# From this size on it pays to sort unstably, and again if there are ties.
+_WORTH_TRYING = 4096
 
 
 def _index_dtype() -> np.dtype[Any]:
@@ -44,11 +48,11 @@ class Argsort(NonDifferentiable):
         return Aval(x.shape, _index_dtype())
 
     def impl(self, x: Any) -> Any:
-        kind: Any = "stable" if self.stable else "quicksort"
+        argsort = stable_argsort if self.stable else np.argsort
         if not self.descending:
-            order = np.argsort(x, axis=self.axis, kind=kind)
+            order = argsort(x, self.axis)
         else:
-            backward = np.argsort(np.flip(x, self.axis), axis=self.axis, kind=kind)
+            backward = argsort(np.flip(x, self.axis), self.axis)
             order = x.shape[self.axis] - 1 - np.flip(backward, self.axis)
         return order.astype(_index_dtype(), copy=False)
 
@@ -56,10 +60,21 @@ class Argsort(NonDifferentiable):
         return Argsort(self.axis + 1, self.descending, self.stable)(args[0]), True
 
     def lower(self, emit: Any, *names: str) -> str:
-        if self.descending:
+        if self.descending or self.stable:
             return super().lower(emit, *names)
-        kind = "stable" if self.stable else "quicksort"
-        return f"np.argsort({names[0]}, axis={self.axis}, kind={kind!r})"
+        return f"np.argsort({names[0]}, axis={self.axis})"
+
+
+def stable_argsort(x: NDArray, axis: int) -> NDArray:
+    """NumPy's stable argsort, which for floats is found by the faster unstable one."""
+    if x.dtype.kind != "f" or x.dtype.itemsize < 4 or x.size < _WORTH_TRYING:
+        return np.argsort(x, axis=axis, kind="stable")
+    order = np.argsort(x, axis=axis)
+    ordered = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
+    later, earlier = ordered[..., 1:], ordered[..., :-1]
+    # The order of different elements is unique. Of NaN, which equals nothing, one has a unique place.
+    ties = np.equal(later, earlier).any() or np.isnan(earlier[..., -1:]).any()
+    return np.argsort(x, axis=axis, kind="stable") if ties else order
 
 
 @dataclass(frozen=True)
@@ -108,21 +123,21 @@ class Sort(General):
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         order = self._order(primals[0])
-        answer = take_along(primals[0], order, self.axis)
-        return answer, take_along(tangents[0], order, self.axis)
+        permute = Permute(self.axis)
+        return permute(primals[0], order), permute(tangents[0], order)
 
     def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        return take_along(tangents[0], self._order(primals[0]), self.axis)
+        return Permute(self.axis)(tangents[0], self._order(primals[0]))
 
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
         order = self._order(args[0])
-        return take_along(args[0], order, self.axis), SortPullback(order, self.axis)
+        return Permute(self.axis)(args[0], order), SortPullback(order, self.axis)
 
     def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
         return False, (True,)
 
     def vjp(self, ct: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
-        return (put_along(ct, self._order(args[0]), self.axis),)
+        return (Permute(self.axis, back=True)(ct, self._order(args[0])),)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         return Sort(self.axis + 1, self.descending)(args[0]), True
@@ -143,7 +158,38 @@ class SortPullback:
         self.axis = axis
 
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
-        return [None if cts[0] is None else put_along(cts[0], self.residuals[0], self.axis)]
+        return [Permute(self.axis, back=True)(cts[0], *self.residuals)]
+
+
+@dataclass(frozen=True)
+class Permute(Linear):
+    """The elements in another order along an axis, or `back` from it.   a[*s] i64[*s] -> a[*s]"""
+
+    axis: int
+    back: bool = False
+    linear_operands = 1
+
+    def abstract_eval(self, x: Aval, order: Aval) -> Aval:  # type: ignore[override]
+        return x
+
+    def impl(self, x: Any, order: Any) -> Any:
+        if not self.back:
+            return np.take_along_axis(x, order, self.axis)
+        answer = np.empty(x.shape, x.dtype)
+        np.put_along_axis(answer, order, x, self.axis)
+        return answer
+
+    def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
+        return (Permute(self.axis, not self.back)(ct, args[1]),)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        permute = Permute(self.axis + 1, self.back)
+        return permute(*batched_operands(size, args, mapped)), True
+
+    def lower(self, emit: Any, *names: str) -> str:
+        if self.back:
+            return super().lower(emit, *names)
+        return f"np.take_along_axis({names[0]}, {names[1]}, {self.axis})"
 
 
 def take_along(x: Any, order: Any, axis: int) -> Any:
@@ -152,14 +198,6 @@ def take_along(x: Any, order: Any, axis: int) -> Any:
     if len(shape) == 1:
         return Gather((0,), "promise_in_bounds")(x, order)
     return Gather(tuple(range(len(shape))), "promise_in_bounds")(x, *_grid(order, axis, shape))
-
-
-def put_along(updates: Any, order: Any, axis: int) -> Any:
-    """The inverse of taking along a permutation."""
-    shape = aval_of(order).shape
-    return AddAt(tuple(range(len(shape))), shape, "promise_in_bounds")(
-        updates, *_grid(order, axis, shape)
-    )
 
 
 def _grid(order: Any, axis: int, shape: Shape) -> list[Any]:

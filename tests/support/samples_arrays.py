@@ -476,6 +476,18 @@ def _sort(d: Draw) -> Sample:
     return Sample(primitive, lambda rng: (numbers(rng, shape, dtype, spaced),))
 
 
+@sample("Permute")
+def _permute(d: Draw) -> Sample:
+    shape, dtype = d.shape(least=1), d.dtype()
+    axis = axis_of(d, shape)
+
+    def values(rng: np.random.Generator) -> tuple[Any, ...]:
+        x = numbers(rng, shape, dtype)
+        return x, np.argsort(rng.random(shape), axis=axis)
+
+    return Sample(sorting.Permute(axis, d.boolean()), values)
+
+
 @sample("Argsort")
 def _argsort(d: Draw) -> Sample:
     shape, dtype = d.shape(least=1), d.dtype(("int64", "float32"))
