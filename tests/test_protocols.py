@@ -526,7 +526,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], Any, tuple[str, ...]]] = {
     "sparse": (lambda x: x @ scipy.sparse.csr_matrix(np.eye(2)), np.ones(2), (".toarray()",)),
     "sparse left": (lambda x: scipy.sparse.csr_matrix(np.eye(2)) @ x, np.ones(2), ()),
     "masked": (lambda x: x + np.ma.masked_array([1.0, 2.0]), np.ones(2), (".filled(value)",)),
-    "reduceat": (lambda x: np.add.reduceat(x, [0, 1]), np.ones(3), ("reduceat",)),
+    "less.reduce": (lambda x: np.less.reduce(x), np.ones(3), ("np.less.reduce",)),
 }
 
 

@@ -302,6 +302,29 @@ class IndexRef:
             part = part.of(part.written("set", applied(part.read(0)), unique=True))
         return wrap(part.x)  # type: ignore[no-any-return]
 
+    def combined(self, combine: Callable[[Any, Any], Any], values: ArrayLike, what: str) -> Array:
+        """The array with this part combined with `values`, by a function of two inside values.
+
+        Raises
+        ------
+        ArgumentError
+            If an index repeats, or is unknown while tracing.
+        """
+        x = value(self.array)
+        own = aval_of(x)
+        other = operand(values, what, "the values")
+        mask = _whole_mask(self.index, own.shape)
+        if mask is not None and not aval_of(other).shape:
+            changed = cast(combine(x, other), own.dtype, what)
+            return wrap(select(_lined_up(mask, own.shape), changed, x))  # type: ignore[no-any-return]
+        part = _Part(x, self.index, what, index_mode(None, what, "fill"), True)
+        if not part.selection.distinct and len(part.rounds(what)) > 1:
+            raise ArgumentError(
+                f"{what}: an index repeats ({here()}); combine the values of each index first"
+            )
+        changed = cast(combine(part.read(0), other), own.dtype, what)
+        return wrap(part.written("set", stretched(changed, part.shape, what), unique=True))  # type: ignore[no-any-return]
+
     def _updated(
         self,
         kind: str,

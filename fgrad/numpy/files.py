@@ -42,6 +42,50 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 
 save = np.save
 savez = np.savez
+savez_compressed = np.savez_compressed
+savetxt = np.savetxt
+
+
+def loadtxt(*args: Any, **kwargs: Any) -> Array:
+    """Numbers from the lines of a text file.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        As in ``np.loadtxt``.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import io, fgrad.numpy as fnp
+    >>> fnp.loadtxt(io.StringIO("1 2"))
+    Array([1., 2.], dtype=float64)
+    """
+    return _read(np.loadtxt(*args, **kwargs))  # type: ignore[no-any-return]
+
+
+def genfromtxt(*args: Any, **kwargs: Any) -> Array:
+    """Numbers from the lines of a text file in which some are missing.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        As in ``np.genfromtxt``.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import io, fgrad.numpy as fnp
+    >>> fnp.genfromtxt(io.StringIO("1,,3"), delimiter=",")
+    Array([ 1., nan,  3.], dtype=float64)
+    """
+    return _read(np.genfromtxt(*args, **kwargs))  # type: ignore[no-any-return]
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:

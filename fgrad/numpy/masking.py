@@ -9,6 +9,7 @@ import numpy as np
 from fgrad.avals import aval_of
 from fgrad.errors import (
     ArgumentError,
+    DTypeError,
     IndexOutOfRangeError,
     NonConcreteBooleanIndexError,
     ShapeError,
@@ -20,9 +21,10 @@ from fgrad.numpy._support import (
     operand,
     refuse_out,
     static_int,
+    stretched,
     wrap,
 )
-from fgrad.numpy.positions import flat_values, refuse_inplace
+from fgrad.numpy.positions import cycled, flat_values, refuse_inplace
 from fgrad.primitives.cumulative import Cumsum
 from fgrad.primitives.elementwise import convert, less, logical_not, not_equal, select, sub
 from fgrad.primitives.families import Sum, reshape
@@ -201,3 +203,110 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     number = sub(Cumsum(0)(chosen), 1)
     spread = Gather((0,), "wrap")(values, number)
     return wrap(reshape(select(chosen, spread, reshape(x, (own.size,))), own.shape))  # type: ignore[no-any-return]
+
+
+def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool = True) -> Array:
+    """Put values where a mask holds, each at its own place, into a new array.
+
+    Parameters
+    ----------
+    a : array_like
+    mask : array_like of bool
+        As many elements as `a`; it need not be known.
+    values : array_like
+        Element n of the result is ``values[n]`` where the mask holds; they are repeated as often as needed.
+    inplace : bool
+        Must be False.
+
+    Returns
+    -------
+    Array
+        Differentiable towards a and values in both modes.
+
+    Raises
+    ------
+    InPlaceError
+        If `inplace` is not False.
+    ShapeError
+        If the mask has another number of elements.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.putmask(fnp.zeros(3), fnp.array([True, False, True]), [7.0, 8.0, 9.0], inplace=False)
+    Array([7., 0., 9.], dtype=float64)
+    """
+    refuse_inplace(inplace, "putmask")
+    x = operand(a, "putmask", "a")
+    own = aval_of(x)
+    chosen = operand(mask, "putmask", "mask")
+    if aval_of(chosen).size != own.size:
+        raise ShapeError(
+            f"putmask: mask of shape {aval_of(chosen).shape} and a of shape {own.shape} need as many elements"
+        )
+    if aval_of(chosen).dtype.kind != "b":
+        chosen = not_equal(chosen, 0)
+    given = flat_values(values, own.dtype, "putmask", "values")
+    if not own.size or not aval_of(given).size:
+        return wrap(x)  # type: ignore[no-any-return]
+    whole = reshape(cycled(given, own.size), own.shape)
+    return wrap(select(reshape(chosen, own.shape), whole, x))  # type: ignore[no-any-return]
+
+
+def copyto(
+    dst: ArrayLike,
+    src: ArrayLike,
+    casting: str = "same_kind",
+    where: ArrayLike = True,
+    *,
+    inplace: bool = True,
+) -> Array:
+    """Copy one array over another, where a mask holds, into a new array.
+
+    Parameters
+    ----------
+    dst : array_like
+    src : array_like
+        Broadcast to the shape of `dst`, in its dtype.
+    casting : {"no", "equiv", "safe", "same_kind", "unsafe"}
+        Which changes of dtype are allowed.
+    where : array_like of bool
+        Broadcast to the shape of `dst`.
+    inplace : bool
+        Must be False.
+
+    Returns
+    -------
+    Array
+        Differentiable towards dst and src in both modes.
+
+    Raises
+    ------
+    DTypeError
+        If the dtype changes in a way that is not allowed.
+    InPlaceError
+        If `inplace` is not False.
+    ShapeError
+        If a shape does not broadcast to that of `dst`.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.copyto(fnp.zeros(3), 2.0, where=fnp.array([True, False, True]), inplace=False)
+    Array([2., 0., 2.], dtype=float64)
+    """
+    refuse_inplace(inplace, "copyto")
+    x, other = operand(dst, "copyto", "dst"), operand(src, "copyto", "src")
+    own, given = aval_of(x), aval_of(other)
+    kind_fits = given.weak and np.result_type(own.dtype, given.dtype.type(0).item()) == own.dtype
+    if not kind_fits and not np.can_cast(given.dtype, own.dtype, casting):  # type: ignore[arg-type]
+        raise DTypeError(
+            f"copyto: src has dtype {given.dtype}, which casting={casting!r} does not take to {own.dtype}; "
+            "convert it with .astype"
+        )
+    whole = stretched(convert(other, own.dtype), own.shape, "copyto")
+    if where is True:
+        return wrap(whole)  # type: ignore[no-any-return]
+    mask = stretched(operand(where, "copyto", "where"), own.shape, "copyto")
+    mask = mask if aval_of(mask).dtype.kind == "b" else not_equal(mask, 0)
+    return wrap(convert(select(mask, whole, x), own.dtype))  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -26,14 +26,6 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 #: Name of a module that is imported late -> names of its functions and what stands for them.
 _LATE: dict[str, Mapping[str, Callable[..., Any]]] = {}
 
-_REDUCTIONS: dict[str, tuple[str, str | None]] = {
-    "add": ("sum", "cumsum"),
-    "multiply": ("prod", "cumprod"),
-    "maximum": ("max", None),
-    "minimum": ("min", None),
-    "logical_and": ("all", None),
-    "logical_or": ("any", None),
-}
 #: What the operators of a NumPy scalar on the left call.
 _OPERATORS = frozenset(
     (
@@ -175,15 +167,20 @@ def tracer_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
             f"np.{name}.at(x, i, v) would write a traced value into a NumPy array ({here()}); use "
             "fnp.asarray(x).at[i].add(v) and its kin"
         )
-    dtype = kwargs.pop("dtype", None)
-    if method in ("reduce", "accumulate"):
-        return _by_numpy_rules(_reduced(name, method, inputs, dtype, kwargs))
     function = counterpart(ufunc)
     if function is None:
         raise NonArrayError(
             f"the ufunc {name} has no counterpart in fgrad, so that traced values cannot pass through it "
             f"({here()}); declare it with fgrad.extend, or compute it outside of the trace"
         )
+    if method in ("reduce", "accumulate", "reduceat"):
+        along = getattr(function, method, None)
+        if along is None:
+            raise ArgumentError(
+                f"np.{name}.{method} on traced values is not defined ({here()}); use functions of fgrad.numpy"
+            )
+        return _by_numpy_rules(along(*inputs, **_accepted(along, kwargs, f"np.{name}.{method}")))
+    dtype = kwargs.pop("dtype", None)
     if method == "outer":
         first, second = (operand(x, name) for x in inputs)
         inputs = (
@@ -208,24 +205,6 @@ def tracer_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
 def _with_axes(x: Any, count: int) -> Any:
     wrapped = wrap(x)
     return wrapped.reshape(wrapped.shape + (1,) * count)
-
-
-def _reduced(
-    name: str, method: str, inputs: Sequence[Any], dtype: Any, kwargs: dict[str, Any]
-) -> Any:
-    pair = _REDUCTIONS.get(name)
-    found = None if pair is None else pair[0] if method == "reduce" else pair[1]
-    function = None if found is None else _FUNCTIONS.get(getattr(np, found))
-    if function is None:
-        raise ArgumentError(
-            f"np.{name}.{method} on traced values is not supported ({here()}); use functions of fgrad.numpy"
-        )
-    kwargs = _accepted(function, kwargs, f"np.{name}.{method}")
-    # A ufunc works along the first axis where a function takes all of them.
-    kwargs.setdefault("axis", 0)
-    if dtype is not None:
-        kwargs["dtype"] = dtype
-    return function(inputs[0], **kwargs)
 
 
 @functools.cache

@@ -9,8 +9,10 @@ import numpy as np
 
 from fgrad.array import value
 from fgrad.avals import Shape, aval_of
+from fgrad.errors import ConcretizationTypeError
 from fgrad.numpy._support import ArrayLike, normal_axes, operand
-from fgrad.tracing import Tracer
+from fgrad.source_info import here
+from fgrad.tracing import Tracer, concrete, describe_unknown
 
 # ---- shapes ------------------------------------------------------------------------------------
 
@@ -176,6 +178,62 @@ def isrealobj(x: Any) -> bool:
     return not _is_complex_object(x, "isrealobj")
 
 
+def common_type(*arrays: ArrayLike) -> Any:
+    """The inexact type that arrays promote to; integers count as float64.
+
+    Parameters
+    ----------
+    *arrays : array_like
+
+    Returns
+    -------
+    type
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.common_type(fnp.ones(2, "float32"), fnp.arange(2)).__name__
+    'float64'
+    """
+    avals = [aval_of(operand(x, "common_type")) for x in arrays]
+    return np.common_type(*[np.empty(0, a.dtype) for a in avals])
+
+
+def min_scalar_type(a: ArrayLike) -> np.dtype[Any]:
+    """The narrowest dtype that can hold a number; for an array, its own.
+
+    Parameters
+    ----------
+    a : array_like
+        A number must be known while tracing.
+
+    Returns
+    -------
+    dtype
+
+    Raises
+    ------
+    ConcretizationTypeError
+        If the value of the number is unknown while tracing.
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.min_scalar_type(300)
+    dtype('uint16')
+    """
+    x = operand(a, "min_scalar_type")
+    if aval_of(x).shape:
+        return aval_of(x).dtype
+    known = concrete(x)
+    if known is None:
+        raise ConcretizationTypeError(
+            f"min_scalar_type: the number is unknown while tracing: {describe_unknown(x)} ({here()}); use "
+            "x.dtype"
+        )
+    return np.min_scalar_type(known)
+
+
 # ---- printing ----------------------------------------------------------------------------------
 
 
@@ -274,3 +332,25 @@ def array_str(
     '[0 1]'
     """
     return _printed(np.array_str, a, max_line_width, precision, suppress_small)
+
+
+def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
+    """The text of an array, in a form of one's own.
+
+    Parameters
+    ----------
+    a : array_like
+    *args, **kwargs
+        As in ``np.array2string``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import fgrad.numpy as fnp
+    >>> fnp.array2string(fnp.arange(3), separator=", ")
+    '[0, 1, 2]'
+    """
+    return _printed(np.array2string, a, *args, **kwargs)

@@ -29,6 +29,7 @@ def _describe(
 ) -> None:
     function.__name__ = function.__qualname__ = name
     function.__module__ = "fgrad.numpy"
+    function.primitive = primitive
     function.__doc__ = f"""{summary}
 
     Parameters
@@ -128,6 +129,9 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     12.0
     """
     return wrap(raised(operand(x, "power"), operand(y, "power")))  # type: ignore[no-any-return]
+
+
+power.primitive = p.power  # type: ignore[attr-defined]
 
 
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:

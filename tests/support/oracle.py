@@ -46,14 +46,20 @@ class NumPy:
     def put_along_axis(self, a: Any, indices: Any, v: Any, axis: int, *, inplace: bool) -> Any:
         return changed(np.put_along_axis, a, indices, v, axis)
 
+    def putmask(self, a: Any, mask: Any, values: Any, *, inplace: bool) -> Any:
+        return changed(np.putmask, a, mask, values)
+
+    def copyto(self, a: Any, src: Any, *, where: Any = True, inplace: bool) -> Any:
+        return changed(np.copyto, a, src, where=where)
+
     def place(self, a: Any, mask: Any, vals: Any, *, inplace: bool) -> Any:
         return changed(np.place, a, mask, vals)
 
 
-def changed(function: Callable[..., Any], array: Any, *args: Any) -> Any:
+def changed(function: Callable[..., Any], array: Any, *args: Any, **kwargs: Any) -> Any:
     """What a function of NumPy leaves in the array that it writes to."""
     copy = np.array(array)
-    function(copy, *args)
+    function(copy, *args, **kwargs)
     return copy
 
 

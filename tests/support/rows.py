@@ -423,6 +423,17 @@ ROWS: dict[str, tuple[str, ...]] = {
     "fft.rfftfreq": ("xp.fft.rfftfreq(8)", "xp.fft.rfftfreq(7, d=0.5)"),
     "fft.fftshift": ("xp.fft.fftshift(X)", "xp.fft.fftshift(Y, axes=1)"),
     "fft.ifftshift": ("xp.fft.ifftshift(V)", "xp.fft.ifftshift(Y, axes=(0,))"),
+    # ---- NumPy's other ways to take arrays in
+    "asanyarray": ("xp.asanyarray(A)", "xp.asanyarray([D, 2 * D], dtype='float32')"),
+    "ascontiguousarray": ("xp.ascontiguousarray(A)", "xp.ascontiguousarray(D)"),
+    "asfortranarray": ("xp.asfortranarray(A)",),
+    "asarray_chkfinite": ("xp.asarray_chkfinite(A)", "xp.asarray_chkfinite(I)"),
+    "require": ("xp.require(A, 'float32', ['C'])",),
+    "real_if_close": ("xp.real_if_close(A)", "xp.real_if_close(Z3)", "xp.real_if_close(C + 0j)"),
+    "copyto": ("xp.copyto(A, C, inplace=False)", "xp.copyto(A, D, where=T, inplace=False)", "xp.copyto(F, 2, inplace=False)", "xp.copyto(Z, C, where=T3, inplace=False)"),
+    "putmask": ("xp.putmask(A, T, V, inplace=False)", "xp.putmask(A, T, D, inplace=False)", "xp.putmask(F, I, F3, inplace=False)"),
+    "common_type": ("xp.common_type(A, F).__name__", "xp.common_type(F3, ZF).__name__"),
+    "min_scalar_type": ("str(xp.min_scalar_type(A))", "str(xp.min_scalar_type(300))"),
     # ---- questions about types and shapes
     "shape": ("xp.shape(A)", "xp.shape(D)", "xp.shape(3.0)"),
     "ndim": ("xp.ndim(A)", "xp.ndim(2)"),
@@ -469,7 +480,8 @@ NOT_DIFFERENTIABLE: dict[str, str] = {
     **dict.fromkeys(
         "empty_like diag_indices_from tril_indices_from triu_indices_from "
         "shape ndim size isscalar iscomplexobj isrealobj iterable result_type "
-        "promote_types can_cast issubdtype isdtype broadcast_shapes".split(),
+        "promote_types can_cast issubdtype isdtype broadcast_shapes common_type "
+        "min_scalar_type".split(),
         NUMBERS_OF_SHAPE,
     ),
     "nextafter": "neighbouring floats are a property of the format, not of the number",
@@ -480,8 +492,10 @@ NOT_DIFFERENTIABLE: dict[str, str] = {
 # No trace without values can have it, so `jit` and `vmap` do not apply.
 NEEDS_VALUES = frozenset(
     "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values "
-    "intersect1d union1d setdiff1d setxor1d trim_zeros array_repr array_str".split()
+    "intersect1d union1d setdiff1d setxor1d trim_zeros array_repr array_str asarray_chkfinite".split()
 ) | {
+    "xp.real_if_close(Z3)",
+    "xp.real_if_close(C + 0j)",
     "xp.bincount(IP3)",
     "xp.sort_complex(xp.roots(P3))",
     "xp.sort_complex(xp.roots([0.0, 1.0, D, -1.0, 0.0]))",
@@ -490,5 +504,6 @@ NEEDS_VALUES = frozenset(
 # Public names that are no functions of arrays: types, constants, and the printing and files of NumPy.
 NO_ROW = frozenset(
     "load save savez fromfile fromstring fromiter from_dlpack get_printoptions set_printoptions "
-    "printoptions array2string frompyfunc dtype finfo iinfo".split()
+    "printoptions array2string frompyfunc dtype finfo iinfo ndindex ndenumerate savez_compressed "
+    "savetxt loadtxt genfromtxt".split()
 )
