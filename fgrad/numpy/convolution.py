@@ -12,7 +12,7 @@ from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, DTypeLike, given_dtype, operand
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.convolution import convolve as full_convolution
+from fgrad.primitives.convolution import Convolve
 from fgrad.primitives.families import common_dtype
 from fgrad.primitives.shape import flip, static_index
 
@@ -31,16 +31,19 @@ def _sequences(a: Any, v: Any, preferred: Any, name: str) -> tuple[Any, Any, Any
     return p.convert(x, working), p.convert(y, working), wanted
 
 
-def _windowed(whole: Any, long: int, short: int, mode: Any, late: bool, name: str) -> Any:
-    """The part of a full convolution that a mode asks for."""
+def _convolved(x: Any, y: Any, mode: Any, late: bool, name: str) -> Any:
+    """The part of a convolution that a mode asks for."""
+    if mode not in ("full", "same", "valid"):
+        raise ArgumentError(f"{name}: mode is {mode!r}; give 'full', 'same' or 'valid'")
+    short, long = sorted([x, y], key=lambda sequence: aval_of(sequence).size)
+    if mode == "valid":
+        return Convolve(valid=True)(long, short)
+    whole = Convolve()(x, y)
     if mode == "full":
         return whole
-    if mode == "same":
-        start = short // 2 if late else (short - 1) // 2
-        return static_index(whole, (slice(start, start + long),))
-    if mode == "valid":
-        return static_index(whole, (slice(short - 1, long),))
-    raise ArgumentError(f"{name}: mode is {mode!r}; give 'full', 'same' or 'valid'")
+    m, n = aval_of(short).size, aval_of(long).size
+    start = m // 2 if late else (m - 1) // 2
+    return static_index(whole, (slice(start, start + n),))
 
 
 def convolve(
@@ -82,8 +85,7 @@ def convolve(
     Array([1, 3, 5, 3], dtype=int64)
     """
     x, y, dtype = _sequences(a, v, preferred_element_type, "convolve")
-    sizes = sorted([aval_of(x).size, aval_of(y).size])
-    result = _windowed(full_convolution(x, y), sizes[1], sizes[0], mode, False, "convolve")
+    result = _convolved(x, y, mode, False, "convolve")
     return wrap(p.convert(result, dtype))  # type: ignore[no-any-return]
 
 
@@ -125,7 +127,6 @@ def correlate(
     Array([3, 5], dtype=int64)
     """
     x, y, dtype = _sequences(a, v, preferred_element_type, "correlate")
-    m, n = aval_of(x).size, aval_of(y).size
-    whole = full_convolution(x, flip(p.conj(y), (0,)))
-    result = _windowed(whole, max(m, n), min(m, n), mode, n > m, "correlate")
+    late = aval_of(y).size > aval_of(x).size
+    result = _convolved(x, flip(p.conj(y), (0,)), mode, late, "correlate")
     return wrap(p.convert(result, dtype))  # type: ignore[no-any-return]

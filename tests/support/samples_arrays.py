@@ -185,9 +185,9 @@ def _dot_general(d: Draw) -> Sample:
 def _convolve(d: Draw) -> Sample:
     batch = d.shape(most=2)
     left, right = ((*d.stretched(batch), d.integer(1, 4)) for _ in range(2))
-    dtype = d.dtype(INEXACT)
+    dtype, valid = d.dtype(INEXACT), d.boolean() and left[-1] >= right[-1]
     return Sample(
-        convolution.Convolve(),
+        convolution.Convolve(valid),
         lambda rng: (numbers(rng, left, dtype), numbers(rng, right, dtype)),
         exact=False,
         slack=8.0,
