@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fgrad import _tree
 from fgrad.avals import Aval, aval_of
 from fgrad.compiler import compiled
@@ -90,6 +92,18 @@ def runner(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
         # Equation by equation, so that the one that makes a NaN is named.
         return lambda *values: eval_jaxpr(jaxpr, *values)
     return compiled(jaxpr).run
+
+
+def fresh(results: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    """Results that share no memory with operands: what a body passes through is copied."""
+    owners = {id(_owner(v)) for v in operands if type(v) is np.ndarray}
+    return [r.copy() if type(r) is np.ndarray and id(_owner(r)) in owners else r for r in results]
+
+
+def _owner(array: Any) -> Any:
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
 
 
 # ---- what depends on what ----------------------------------------------------------------------

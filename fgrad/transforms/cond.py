@@ -7,12 +7,12 @@ shares slots: a branch fills those that it needs, and the others with zeros that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import python_type
 from fgrad.ir.jaxpr import Jaxpr, derivative_rules, eval_jaxpr
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import equal, select
 from fgrad.primitives.families import broadcast_to, match_aval, reshape, zeros_of
 from fgrad.tracing import Primitive, concrete, highest_level, record
@@ -23,6 +23,7 @@ from fgrad.transforms.bodies import (
     chosen,
     coerced,
     dependent_outputs,
+    fresh,
     narrowed,
     runner,
     scattered,
@@ -33,7 +34,7 @@ from fgrad.transforms.jvp import JVPTrace, linear_form
 from fgrad.transforms.vjp import reverse_jaxpr, scatter_found
 
 
-@dataclass(frozen=True)
+@parameters
 class Cond(Primitive):
     """Run the branch that an index selects: false is 0, true is 1.   index *operands -> *results"""
 
@@ -56,7 +57,7 @@ class Cond(Primitive):
         return self.branches[0].out_avals
 
     def impl(self, *values: Any) -> Sequence[Any]:
-        return runner(self.branches[int(values[0])])(*values[1:])
+        return fresh(runner(self.branches[int(values[0])])(*values[1:]), values)
 
     def dependent_outputs(self, flags: Flags, differentiable: bool) -> Flags:
         if flags[0] and not differentiable:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fgrad.avals import Aval, aval_of
-from fgrad.compiler.runtime import alias
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Var, derivative_rules, eval_jaxpr
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import convert
 from fgrad.primitives.families import add, match_aval, zeros_of
 from fgrad.primitives.shape import Concatenate, expand_dims, moveaxis, spread, static_index
@@ -29,6 +28,7 @@ from fgrad.transforms.bodies import (
     chosen,
     coerced,
     dependent_outputs,
+    fresh,
     hoisted,
     narrowed,
     or_zeros,
@@ -40,7 +40,7 @@ from fgrad.transforms.jvp import JVPTrace, linear_form
 from fgrad.transforms.vjp import ReverseJaxpr, reverse_jaxpr, scatter_found
 
 
-@dataclass(frozen=True)
+@parameters
 class Scan(Primitive):
     """Run a body once for each entry of a leading axis.   *consts *carry *rows[n] -> *carry *results[n]
 
@@ -96,7 +96,7 @@ class Scan(Primitive):
         else:
             for row in steps:
                 carry = run(*consts, *carry, *row)
-        return [*map(alias, carry), *results]
+        return [*fresh(carry, values), *results]
 
     # -- what the rules of other primitives ask --
 

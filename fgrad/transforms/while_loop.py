@@ -7,13 +7,13 @@ differentiated as it runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fgrad.avals import Aval, aval_of
 from fgrad.compiler.runtime import alias
 from fgrad.errors import UnboundedLoopError
 from fgrad.ir.jaxpr import Jaxpr, Var, eval_jaxpr
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import logical_and, select
 from fgrad.primitives.families import add, reshape, zeros_of
 from fgrad.primitives.reduction import Any_
@@ -28,6 +28,7 @@ from fgrad.transforms.bodies import (
     chosen,
     coerced,
     dependent_outputs,
+    fresh,
     narrowed,
     runner,
     scattered,
@@ -37,7 +38,7 @@ from fgrad.transforms.call import Call
 from fgrad.transforms.scan import tangent_body
 
 
-@dataclass(frozen=True)
+@parameters
 class While(Primitive):
     """Run a body while a condition of the carry holds.   *condition_consts *body_consts *carry -> *carry"""
 
@@ -81,7 +82,7 @@ class While(Primitive):
         condition_consts, body_consts, carry = self.split(values)
         while condition(*condition_consts, *carry)[0]:
             carry = body(*body_consts, *carry)
-        return [*map(alias, carry)]
+        return fresh(carry, values)
 
     def carried(self, flags: Flags, differentiable: bool) -> Flags:
         """Which carries are flagged at some step."""
