@@ -140,6 +140,13 @@ class Primitive:
         """Apply over a leading axis of the mapped arguments; the answer and whether it is mapped."""
         raise errors.MissingRuleError(f"{self.name} has no batching rule")
 
+    def pruned(self, used: tuple[bool, ...]) -> Any:
+        """The primitive of the used results alone, which operands it takes and which results it gives.
+
+        None where it computes all of them in any case.
+        """
+        return None
+
     def lower(self, emit: Any, *names: str) -> str:
         """A NumPy expression for the application to the variables `names`."""
         return f"{emit.constant(self.impl, self.name)}({', '.join(names)})"

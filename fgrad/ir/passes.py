@@ -18,7 +18,10 @@ def dce(jaxpr: Jaxpr, keep: Sequence[bool] | None = None) -> Jaxpr:
     live = {v for v in outvars if type(v) is Var}
     eqns: list[Eqn] = []
     for eqn in reversed(jaxpr.eqns):
-        if eqn.primitive.effectful or any(v in live for v in eqn.outputs):
+        used = [v in live for v in eqn.outputs]
+        if eqn.primitive.effectful or any(used):
+            if not all(used):
+                eqn = _pruned(eqn, used)
             eqns.append(eqn)
             live.update(a for a in eqn.inputs if type(a) is Var)
     eqns.reverse()
@@ -30,6 +33,19 @@ def dce(jaxpr: Jaxpr, keep: Sequence[bool] | None = None) -> Jaxpr:
         eqns,
         outvars,
         jaxpr.name,
+    )
+
+
+def _pruned(eqn: Eqn, used: Sequence[bool]) -> Eqn:
+    """The application without results that nothing reads, where its primitive can leave them out."""
+    smaller = eqn.primitive.pruned(tuple(used))
+    if smaller is None:
+        return eqn
+    primitive, inputs, outputs = smaller
+    return eqn._replace(
+        primitive=primitive,
+        inputs=tuple([a for a, kept in zip(eqn.inputs, inputs, strict=True) if kept]),
+        outputs=tuple([v for v, kept in zip(eqn.outputs, outputs, strict=True) if kept]),
     )
 
 

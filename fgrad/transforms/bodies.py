@@ -86,6 +86,11 @@ def check_operands(name: str, avals: Sequence[Aval], declared: Sequence[Aval]) -
             raise JaxprTypeError(f"{name}: operand {i} has type {aval}, its body declares {wanted}")
 
 
+def has_effects(jaxprs: Sequence[Jaxpr]) -> bool:
+    """Whether a body does more than to compute its results."""
+    return any(eqn.primitive.effectful for jaxpr in jaxprs for eqn in jaxpr.eqns)
+
+
 def runner(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
     """The function that computes a body on values."""
     if config.debug_nans:
@@ -191,20 +196,28 @@ def hoisted(body: Jaxpr, consts: int, carries: int) -> Hoisted:
     return answer
 
 
-def narrowed(jaxpr: Jaxpr, keep: Sequence[bool]) -> tuple[Jaxpr, Flags]:
-    """The program of some results only, and the inputs that they need."""
-    key = ("narrowed", tuple(keep))
+def narrowed(jaxpr: Jaxpr, keep: Flags) -> tuple[Jaxpr, Flags]:
+    """The program of some results only, and the inputs that these need; it still takes all inputs."""
+    key = ("narrowed", keep)
     known = jaxpr.derived.get(key)
     if known is None:
-        program = dce(jaxpr, keep)
+        program = jaxpr if all(keep) else dce(jaxpr, keep)
         known = jaxpr.derived[key] = program, used_inputs(program)
     return known
 
 
 def with_inputs(jaxpr: Jaxpr, keep: Sequence[bool]) -> Jaxpr:
     """The program without inputs that nothing reads."""
-    invars = [v for v, kept in zip(jaxpr.invars, keep, strict=True) if kept]
-    return Jaxpr(jaxpr.constvars, jaxpr.consts, invars, jaxpr.eqns, jaxpr.outvars, jaxpr.name)
+    if all(keep):
+        return jaxpr
+    key = ("inputs", tuple(keep))
+    known = jaxpr.derived.get(key)
+    if known is None:
+        invars = chosen(jaxpr.invars, keep)
+        known = jaxpr.derived[key] = Jaxpr(
+            jaxpr.constvars, jaxpr.consts, invars, jaxpr.eqns, jaxpr.outvars, jaxpr.name
+        )
+    return known
 
 
 def with_output_types(jaxpr: Jaxpr, avals: Sequence[Aval]) -> Jaxpr:

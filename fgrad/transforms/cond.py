@@ -24,6 +24,7 @@ from fgrad.transforms.bodies import (
     coerced,
     dependent_outputs,
     fresh,
+    has_effects,
     narrowed,
     runner,
     scattered,
@@ -46,6 +47,10 @@ class Cond(Primitive):
     def jaxprs(self) -> tuple[Jaxpr, ...]:
         return self.branches
 
+    @property
+    def effectful(self) -> bool:  # type: ignore[override]
+        return has_effects(self.jaxprs)
+
     def with_jaxprs(self, jaxprs: Sequence[Jaxpr]) -> Cond:
         """The same choice between other branches of the same type."""
         return Cond(tuple(jaxprs))
@@ -65,12 +70,11 @@ class Cond(Primitive):
         each = [dependent_outputs(b, flags[1:], differentiable) for b in self.branches]
         return tuple([any(column) for column in zip(*each, strict=True)])
 
-    def pruned(self, used: Flags) -> tuple[Primitive, Flags]:
-        """The choice of some results only, and which operands it takes."""
+    def pruned(self, used: Flags) -> tuple[Primitive, Flags, Flags]:
         found = [narrowed(branch, used) for branch in self.branches]
         inputs = tuple([any(column) for column in zip(*[u for _, u in found], strict=True)])
         branches = tuple([with_inputs(branch, inputs) for branch, _ in found])
-        return Cond(branches), (True, *inputs)
+        return Cond(branches), (True, *inputs), used
 
     def known_branch(self, index: Any) -> Call | None:
         """The branch to call, where the index is known."""

@@ -29,6 +29,7 @@ from fgrad.transforms.bodies import (
     coerced,
     dependent_outputs,
     fresh,
+    has_effects,
     hoisted,
     narrowed,
     or_zeros,
@@ -59,6 +60,10 @@ class Scan(Primitive):
     @property
     def jaxprs(self) -> tuple[Jaxpr, ...]:
         return (self.body,)
+
+    @property
+    def effectful(self) -> bool:  # type: ignore[override]
+        return has_effects(self.jaxprs)
 
     def with_jaxprs(self, jaxprs: Sequence[Jaxpr]) -> Scan:
         """The same loop over another body of the same type."""
@@ -112,25 +117,21 @@ class Scan(Primitive):
         carry = self.split(self.carried(flags, differentiable))[1]
         return (*carry, *from_body[self.carries :])
 
-    def pruned(self, used: Flags) -> tuple[Primitive, Flags]:
-        """The loop that computes some of the results only, and which operands it takes."""
+    def pruned(self, used: Flags) -> tuple[Primitive, Flags, Flags] | None:
         carry = used[: self.carries]
         while True:
-            body, inputs = narrowed(self.body, (*carry, *used[self.carries :]))
-            read = self.split(inputs)[1]
-            grown = tuple([a or b for a, b in zip(carry, read, strict=True)])
+            outputs = (*carry, *used[self.carries :])
+            body, inputs = narrowed(self.body, outputs)
+            grown = tuple([a or b for a, b in zip(carry, self.split(inputs)[1], strict=True)])
             if grown == carry:
                 break
             carry = grown
         keep = (*inputs[: self.consts], *carry, *inputs[self.consts + self.carries :])
-        loop = Scan(
-            with_inputs(body, keep),
-            sum(keep[: self.consts]),
-            sum(carry),
-            self.length,
-            self.reverse,
-        )
-        return loop, keep
+        if all(outputs):
+            return None
+        consts = sum(keep[: self.consts])
+        loop = Scan(with_inputs(body, keep), consts, sum(carry), self.length, self.reverse)
+        return loop, keep, outputs
 
     # -- rules --
 

@@ -29,6 +29,7 @@ from fgrad.transforms.bodies import (
     coerced,
     dependent_outputs,
     fresh,
+    has_effects,
     narrowed,
     runner,
     scattered,
@@ -60,6 +61,10 @@ class While(Primitive):
     @property
     def jaxprs(self) -> tuple[Jaxpr, ...]:
         return self.condition, self.body
+
+    @property
+    def effectful(self) -> bool:  # type: ignore[override]
+        return has_effects(self.jaxprs)
 
     def with_jaxprs(self, jaxprs: Sequence[Jaxpr]) -> While:
         """The same loop of another condition and body of the same types."""
@@ -101,8 +106,7 @@ class While(Primitive):
         inputs = (*flags[: self.condition_consts], *carried)
         return dependent_outputs(self.condition, inputs, False)[0]
 
-    def pruned(self, used: Flags) -> tuple[Primitive, Flags]:
-        """The loop of those carries that some result or the condition needs."""
+    def pruned(self, used: Flags) -> tuple[Primitive, Flags, Flags] | None:
         _, read = narrowed(self.condition, (True,))
         carry = tuple([u or r for u, r in zip(used, read[self.condition_consts :], strict=True)])
         while True:
@@ -111,15 +115,16 @@ class While(Primitive):
             if grown == carry:
                 break
             carry = grown
-        from_condition = read[: self.condition_consts]
-        from_body = inputs[: self.body_consts]
+        if all(carry):
+            return None
+        from_condition, from_body = read[: self.condition_consts], inputs[: self.body_consts]
         loop = While(
             with_inputs(self.condition, (*from_condition, *carry)),
             with_inputs(body, (*from_body, *carry)),
             sum(from_condition),
             sum(from_body),
         )
-        return loop, (*from_condition, *from_body, *carry)
+        return loop, (*from_condition, *from_body, *carry), carry
 
     def goes_on(self, condition_consts: Sequence[Any], carry: Sequence[Any]) -> bool | None:
         """Whether there is another step; None where that is unknown."""
