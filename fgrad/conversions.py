@@ -6,7 +6,9 @@ without a word is refused.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,6 +20,7 @@ from fgrad.errors import (
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
+    UnsupportedArrayError,
 )
 from fgrad.source_info import here
 from fgrad.tracing import (
@@ -175,8 +178,42 @@ def tobytes(tracer: Tracer, order: Any = "C") -> bytes:
 
 def to_array(tracer: Tracer, dtype: Any = None, copy: Any = None) -> Any:
     """``np.asarray(x)``, and what NumPy does with lists of traced values and with ``a[i] = x``."""
-    known = converted(tracer, "the conversion to a NumPy array", _BUILD)
+    try:
+        known = converted(tracer, "the conversion to a NumPy array", _BUILD)
+    except (DerivativeCutError, TracerArrayConversionError):
+        advice = _advice_about_operand()
+        if advice is None:
+            raise
+        message = f"{advice} a {in_words(tracer.aval)}, in {tracer._trace.title}, at {here()}"
+        raise refuse(tracer, UnsupportedArrayError(message)) from None
     return np.array(known, dtype) if copy else np.asarray(known, dtype)
+
+
+#: Modules whose own operators take a traced value on their right for an array, and what to do then.
+_OPERANDS = {
+    "numpy.ma": (
+        "a masked array cannot be combined with a traced value, since its mask would be lost; use "
+        ".filled(value), or pass data and mask apart and combine them with fnp.where. It met"
+    ),
+    "scipy.sparse": (
+        "a sparse array cannot be combined with a traced value; use .toarray(), or keep it outside of the "
+        "trace. It met"
+    ),
+}
+
+
+def _advice_about_operand() -> str | None:
+    """What to do about the object whose operator asked for a conversion, if it is a known one."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        for name, advice in _OPERANDS.items():
+            if module.startswith(name):
+                return advice
+        if not module.startswith(("fgrad.", "numpy.", "scipy.")):
+            return None
+        frame = frame.f_back
+    return None
 
 
 def refuse_pickling(tracer: Tracer, protocol: Any = None) -> NoReturn:

@@ -19,7 +19,7 @@ from fgrad.array import Array, plain, value, wrap
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, InPlaceError
 from fgrad.numpy import protocols
-from fgrad.numpy._support import from_nested
+from fgrad.numpy._support import nested
 from fgrad.numpy.indexing import IndexRef, IndexUpdater, getitem
 from fgrad.numpy.ufuncs import raised
 from fgrad.primitives import elementwise as p
@@ -47,7 +47,7 @@ def _foreign(self: Any, other: Any) -> Any:
     if type(other) is np.ndarray or isinstance(other, _SCALARS):
         return value(other, what)
     if isinstance(other, (list, tuple)):
-        return from_nested(other, what)
+        return nested(other, what)
     if isinstance(other, np.ndarray):
         overrides = type(other).__array_ufunc__ is not np.ndarray.__array_ufunc__
         if type(self) is Array and (overrides or isinstance(other, (np.ma.MaskedArray, np.matrix))):

@@ -524,8 +524,23 @@ REFUSED: dict[str, tuple[Callable[..., Any], Any, tuple[str, ...]]] = {
     "series": (lambda x: pd.Series([1.0, 2.0]) * x, np.ones(2), (".to_numpy()",)),
     "to series": (lambda x: x * pd.Series([1.0, 2.0]), np.ones(2), (".to_numpy()",)),
     "sparse": (lambda x: x @ scipy.sparse.csr_matrix(np.eye(2)), np.ones(2), (".toarray()",)),
-    "sparse left": (lambda x: scipy.sparse.csr_matrix(np.eye(2)) @ x, np.ones(2), ()),
+    **{
+        f"sparse left of {name}": (
+            lambda x, f=f: f(scipy.sparse.csr_array(np.eye(2)), x),
+            np.ones(2),
+            (".toarray()",),
+        )
+        for name, f in (("@", operator.matmul), ("*", operator.mul), ("-", operator.sub))
+    },
     "masked": (lambda x: x + np.ma.masked_array([1.0, 2.0]), np.ones(2), (".filled(value)",)),
+    **{
+        f"masked left of {name}": (
+            lambda x, f=f: f(np.ma.masked_array([1.0, 2.0]), x),
+            np.ones(2),
+            (".filled(value)",),
+        )
+        for name, f in (("@", operator.matmul), ("*", operator.mul), ("+", operator.add))
+    },
     "less.reduce": (lambda x: np.less.reduce(x), np.ones(3), ("np.less.reduce",)),
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.array import Array, value, wrap
-from fgrad.avals import Shape, aval_of
+from fgrad.avals import Aval, Shape, aval_of, broadcast_shapes, weak_aval
 from fgrad.errors import (
     ArgumentError,
     AxisError,
@@ -20,7 +20,7 @@ from fgrad.errors import (
     UnsupportedArrayError,
 )
 from fgrad.primitives.elementwise import convert
-from fgrad.primitives.families import broadcast_to, reshape
+from fgrad.primitives.families import broadcast_to, common_dtype, reshape
 from fgrad.primitives.shape import Concatenate
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown, make_known
@@ -28,6 +28,8 @@ from fgrad.tracing import Tracer, concrete, describe_unknown, make_known
 #: Anything that `fgrad.numpy` takes as an array: arrays, numbers, tracers, and nested lists of them.
 ArrayLike: TypeAlias = Any
 DTypeLike: TypeAlias = Any
+
+_PYTHON = (float, int, bool, complex)
 
 __all__ = ["Array", "ArrayLike", "DTypeLike", "operand", "wrap"]
 
@@ -41,7 +43,7 @@ def operand(x: Any, name: str, argument: str = "an argument") -> Any:
         except UnsupportedArrayError:
             return value(x, f"{name}: {argument}")
     if kind is list or kind is tuple:
-        return from_nested(x, f"{name}: {argument}")
+        return nested(x, f"{name}: {argument}")
     return value(x, f"{name}: {argument}")
 
 
@@ -55,7 +57,30 @@ def strong(x: Any) -> Any:
     return convert(x, aval.dtype) if aval.weak else x
 
 
-def from_nested(x: Any, what: str) -> Any:
+def _leaf_avals(x: Sequence[Any], what: str, found: set[Aval]) -> None:
+    """The types of the numbers and arrays in a nested list."""
+    kinds = set(map(type, x))
+    if kinds.issubset(_PYTHON):
+        found.update(map(weak_aval, kinds))
+        return
+    for item in x:
+        if isinstance(item, (list, tuple)):
+            _leaf_avals(item, what, found)
+        else:
+            found.add(aval_of(value(item, what)))
+
+
+def nested(x: Sequence[Any], what: str) -> Any:
+    """A nested list as an inside value, in which Python numbers take the dtype of the arrays."""
+    found: set[Aval] = set()
+    _leaf_avals(x, what, found)
+    inside = _joined(x, what)
+    if found and not all(aval.weak for aval in found):
+        return convert(inside, common_dtype(found))
+    return inside
+
+
+def _joined(x: Any, what: str) -> Any:
     """A nested list of numbers and arrays as one array, traced if any item is."""
     if not _has_tracer(x):
         try:
@@ -64,8 +89,7 @@ def from_nested(x: Any, what: str) -> Any:
             raise ShapeError(f"{what}: the nested list does not form an array ({error})") from None
         return value(array, what)
     items = [
-        from_nested(item, what) if isinstance(item, (list, tuple)) else value(item, what)
-        for item in x
+        _joined(item, what) if isinstance(item, (list, tuple)) else value(item, what) for item in x
     ]
     return stacked(items, 0, what)
 
@@ -141,6 +165,11 @@ def static_shape(shape: Any, what: str) -> Shape:
     if any(n < 0 for n in sizes):
         raise ShapeError(f"{what}: shape {sizes} has a negative size")
     return sizes
+
+
+def fit(name: str, *xs: Any) -> Shape:
+    """The common shape of inside values, with the user's function named if there is none."""
+    return broadcast_shapes(name, *[aval_of(x).shape for x in xs])
 
 
 def refuse_out(out: Any, name: str) -> None:

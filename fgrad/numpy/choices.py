@@ -9,7 +9,7 @@ import numpy as np
 
 from fgrad.avals import aval_of, broadcast_shapes
 from fgrad.errors import ArgumentError, DTypeError, ShapeError
-from fgrad.numpy._support import Array, ArrayLike, operand, refuse_out, stretched, wrap
+from fgrad.numpy._support import Array, ArrayLike, fit, operand, refuse_out, stretched, wrap
 from fgrad.numpy.at import index_mode
 from fgrad.numpy.positions import index_operand
 from fgrad.primitives.elementwise import (
@@ -71,6 +71,7 @@ def select(
         raise ArgumentError("select: needs at least one condition")
     conditions = [operand(c, "select", "a condition") for c in condlist]
     choices = [operand(c, "select", "a choice") for c in (*choicelist, default)]
+    fit("select", *conditions, *choices)
     for condition in conditions:
         own = aval_of(condition)
         if own.dtype.kind != "b":

@@ -9,7 +9,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
-from fgrad.numpy._support import ArrayLike, operand
+from fgrad.numpy._support import ArrayLike, fit, operand
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.reduction import All
 
@@ -56,6 +56,7 @@ def isclose(
     """
     with np.errstate(invalid="ignore"):
         x, y, relative, absolute = (operand(v, "isclose") for v in (a, b, rtol, atol))
+        fit("isclose", x, y, relative, absolute)
         return wrap(_close(x, y, relative, absolute, bool(equal_nan)))  # type: ignore[no-any-return]
 
 
@@ -93,6 +94,7 @@ def allclose(
     """
     with np.errstate(invalid="ignore"):
         x, y, relative, absolute = (operand(v, "allclose") for v in (a, b, rtol, atol))
+        fit("allclose", x, y, relative, absolute)
         return wrap(_all(_close(x, y, relative, absolute, bool(equal_nan))))  # type: ignore[no-any-return]
 
 

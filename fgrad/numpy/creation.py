@@ -14,20 +14,20 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.array import Array, shares_writable, snapshot, value, wrap
-from fgrad.avals import Aval, Shape, ShapeDtypeStruct, aval_of, weak_aval
+from fgrad.avals import Shape, ShapeDtypeStruct, aval_of
 from fgrad.errors import ArgumentError
 from fgrad.numpy._support import (
     ArrayLike,
     DTypeLike,
-    from_nested,
     given_dtype,
+    nested,
     operand,
     static_int,
     static_shape,
     stretched,
 )
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Full, broadcast_to, common_dtype, reshape
+from fgrad.primitives.families import Full, broadcast_to, reshape
 from fgrad.primitives.shape import Eye
 from fgrad.tracing import Tracer
 
@@ -35,29 +35,6 @@ _PYTHON = (float, int, bool, complex)
 
 
 # ---- from data ---------------------------------------------------------------------------------
-
-
-def _leaf_avals(x: Sequence[Any], what: str, found: set[Aval]) -> None:
-    """The types of the numbers and arrays in a nested list."""
-    kinds = set(map(type, x))
-    if kinds.issubset(_PYTHON):
-        found.update(map(weak_aval, kinds))
-        return
-    for item in x:
-        if isinstance(item, (list, tuple)):
-            _leaf_avals(item, what, found)
-        else:
-            found.add(aval_of(value(item, what)))
-
-
-def nested(x: Sequence[Any], what: str) -> Any:
-    """A nested list as an inside value, in which Python numbers take the dtype of the arrays."""
-    found: set[Aval] = set()
-    _leaf_avals(x, what, found)
-    inside = from_nested(x, what)
-    if found and not all(aval.weak for aval in found):
-        return p.convert(inside, common_dtype(found))
-    return inside
 
 
 def imported(x: Any, what: str) -> Any:

@@ -11,7 +11,7 @@ from fgrad import dtypes
 from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, ShapeError
-from fgrad.numpy._support import ArrayLike, normal_axes, normal_axis, operand, static_int
+from fgrad.numpy._support import ArrayLike, fit, normal_axes, normal_axis, operand, static_int
 from fgrad.numpy.joining import joined
 from fgrad.numpy.reordering import along
 from fgrad.primitives import elementwise as p
@@ -312,6 +312,7 @@ def trapezoid(
         else:
             width = neighbour_steps(places, normal_axis(axis, len(own), "trapezoid"))
     heights = p.add(_part(samples, position, 1, None), _part(samples, position, None, -1))
+    fit("trapezoid", width, heights)
     areas = p.div(p.mul(width, heights), 2.0)
     rank = len(aval_of(areas).shape)
     return wrap(Sum((normal_axis(axis, rank, "trapezoid"),))(areas))  # type: ignore[no-any-return]

@@ -21,7 +21,7 @@ from fgrad.errors import (
     IndexTypeError,
     NonConcreteBooleanIndexError,
 )
-from fgrad.numpy._support import from_nested
+from fgrad.numpy._support import nested
 from fgrad.primitives.index_kernels import Mode, out_of_range
 from fgrad.primitives.indexing import Gather
 from fgrad.primitives.shape import StaticIndex, index_shape, reshape
@@ -279,7 +279,7 @@ def _item(item: Any) -> Any:
         if kind is bool or kind is int:
             return _item(item)
     if isinstance(item, (list, tuple)):
-        item = from_nested(item, "an index")
+        item = nested(item, "an index")
         if isinstance(item, ndarray) and not item.size and item.dtype.kind == "f":
             # An empty list has no type of its own.
             item = item.astype(np.intp)

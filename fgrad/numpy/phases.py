@@ -7,7 +7,7 @@ import math
 from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
 from fgrad.errors import DTypeError, ShapeError
-from fgrad.numpy._support import ArrayLike, normal_axis, operand
+from fgrad.numpy._support import ArrayLike, fit, normal_axis, operand
 from fgrad.numpy.differences import neighbour_steps
 from fgrad.numpy.reordering import along
 from fgrad.primitives.cumulative import Cumsum
@@ -74,7 +74,9 @@ def unwrap(
     if aval.dtype.kind == "c":
         raise DTypeError(f"unwrap: p has dtype {aval.dtype}, which has no order; unwrap its angle")
     position = normal_axis(axis, len(aval.shape), "unwrap")
+    least = None if discont is None else operand(discont, "unwrap", "discont")
     steps = neighbour_steps(x, position)
+    fit("unwrap", steps, cycle)
     dtype = common_dtype([aval_of(steps), aval_of(cycle)])
     if dtype.kind in "iu":
         half = floor_divide(cycle, 2)
@@ -87,9 +89,9 @@ def unwrap(
     at_middle = logical_and(equal(turned, low), greater(steps, 0))
     at_middle = logical_and(at_middle, is_even)
     turned = select(at_middle, half, turned)
-    least = half if discont is None else operand(discont, "unwrap", "discont")
-    if discont is None and dtype.kind in "iu":
-        least = div(cycle, 2)
+    if least is None:
+        least = div(cycle, 2) if dtype.kind in "iu" else half
+    fit("unwrap", steps, least)
     small = less(abs_(steps), least)
     added = select(small, 0, sub(turned, steps))
     first = static_index(x, along(position, slice(0, 1)))

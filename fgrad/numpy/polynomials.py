@@ -8,7 +8,7 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.array import Array, wrap
-from fgrad.avals import Aval, aval_of
+from fgrad.avals import Aval, aval_of, broadcast_shapes
 from fgrad.errors import ArgumentError, ConcretizationTypeError, ShapeError
 from fgrad.numpy._support import ArrayLike, operand, static_int
 from fgrad.numpy.linalg.decompositions import eigvals
@@ -60,7 +60,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
         raise ShapeError("polyval: the coefficients are a number; give an array with an axis")
     dtype = common_dtype([aval_of(coefficients), aval_of(at)])
     own = aval_of(at)
-    total = zeros_of(Aval(np.broadcast_shapes(own.shape, shape[1:]), dtype))
+    total = zeros_of(Aval(broadcast_shapes("polyval", own.shape, shape[1:]), dtype))
     for i in range(shape[0]):
         total = elementwise.add(elementwise.mul(total, at), static_index(coefficients, (i,)))
     return wrap(total)  # type: ignore[no-any-return]

@@ -14,6 +14,7 @@ from fgrad.errors import ArgumentError, ConcretizationTypeError, DerivativeCutEr
 from fgrad.numpy._support import (
     ArrayLike,
     DTypeLike,
+    fit,
     given_dtype,
     normal_axis,
     operand,
@@ -23,7 +24,7 @@ from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import common_dtype, creation_is_staged, reshape
 from fgrad.primitives.shape import Concatenate, Iota, iota, moveaxis, static_index
 from fgrad.source_info import here
-from fgrad.tracing import Tracer, concrete, describe_unknown, has_tracers
+from fgrad.tracing import Tracer, concrete, describe_unknown, has_tracers, make_known
 
 
 def known_number(x: Any, what: str) -> Any:
@@ -33,8 +34,8 @@ def known_number(x: Any, what: str) -> Any:
         known = concrete(inside)
         if known is None:
             raise ConcretizationTypeError(
-                f"{what} must be known while tracing, but is {describe_unknown(inside)}; pass it through "
-                f"static_argnums, or write start + step * fnp.arange(n) with a fixed n ({here()})"
+                f"{what} must be known while tracing, but is {describe_unknown(inside)}; {make_known(inside)}, or "
+                f"write start + step * fnp.arange(n) with a fixed n ({here()})"
             )
         if dtypes.is_inexact(inside.dtype):
             raise DerivativeCutError(
@@ -236,6 +237,7 @@ def logspace(
         *ends, factor = p.broadcast_together("logspace", *ends, factor)
         factor = reshape(factor, _with_axis(aval_of(factor).shape, axis))
     first, last = ends
+    fit("logspace", first, last)
     exponents, _ = spaced(first, last, _count(num, "logspace"), bool(endpoint), None, axis)
     result = p.power(p.cast_to_float(factor), exponents)
     return wrap(p.convert(result, given_dtype(dtype, "logspace") or aval_of(result).dtype))  # type: ignore[no-any-return]

@@ -9,8 +9,8 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import aval_of
-from fgrad.errors import ArgumentError
-from fgrad.numpy._support import Array, ArrayLike, operand, refuse_out, static_int, wrap
+from fgrad.errors import ArgumentError, ShapeError
+from fgrad.numpy._support import Array, ArrayLike, fit, operand, refuse_out, static_int, wrap
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import special
 from fgrad.primitives.families import Elementwise
@@ -159,6 +159,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
         dtypes.COMPLEX128 if "c" in (avals[0].dtype.kind, avals[1].dtype.kind) else dtypes.FLOAT64
     )
     wide = dtypes.canonical(wide)
+    fit("float_power", first, second)
     return wrap(p.power(p.convert(first, wide), p.convert(second, wide)))  # type: ignore[no-any-return]
 
 
@@ -496,11 +497,15 @@ def clip(
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if aval_of(x).dtype.kind == "c":
         raise ArgumentError("clip: complex numbers have no order; clip real and imaginary parts")
-    if low is not None:
-        x = p.maximum(operand(low, "clip"), x)
-    if high is not None:
-        x = p.minimum(operand(high, "clip"), x)
-    return wrap(x if low is not None or high is not None else p.positive(x))  # type: ignore[no-any-return]
+    limits = [operand(limit, "clip") for limit in (low, high) if limit is not None]
+    if not limits:
+        return wrap(p.positive(x))  # type: ignore[no-any-return]
+    try:
+        result = x if low is None else p.maximum(limits[0], x)
+        return wrap(result if high is None else p.minimum(limits[-1], result))  # type: ignore[no-any-return]
+    except ShapeError:
+        fit("clip", x, *limits)
+        raise
 
 
 def ldexp(x: ArrayLike, n: ArrayLike, /) -> Array:
@@ -543,7 +548,9 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     >>> [int(n) for n in fnp.divmod(7, 2)]
     [3, 1]
     """
-    return floor_divide(x, y), remainder(x, y)
+    first, second = operand(x, "divmod"), operand(y, "divmod")
+    fit("divmod", first, second)
+    return wrap(p.floor_divide(first, second)), wrap(p.remainder(first, second))
 
 
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
@@ -611,7 +618,9 @@ def nan_to_num(
     info = np.finfo(aval.dtype)
     high = float(info.max) if posinf is None else operand(posinf, "nan_to_num")
     low = float(info.min) if neginf is None else operand(neginf, "nan_to_num")
-    out = p.select(p.isnan(inside), operand(nan, "nan_to_num"), inside)
+    number = operand(nan, "nan_to_num")
+    fit("nan_to_num", inside, number, high, low)
+    out = p.select(p.isnan(inside), number, inside)
     out = p.select(p.equal(inside, np.inf), high, out)
     out = p.select(p.equal(inside, -np.inf), low, out)
     return wrap(p.convert(out, aval.dtype, aval.weak))  # type: ignore[no-any-return]

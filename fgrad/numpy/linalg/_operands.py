@@ -9,7 +9,7 @@ from fgrad.errors import ArgumentError, ConcretizationTypeError, DTypeError, Sha
 from fgrad.numpy._support import ArrayLike, operand
 from fgrad.primitives.elementwise import cast_to_float
 from fgrad.source_info import here
-from fgrad.tracing import Tracer, concrete, describe_unknown
+from fgrad.tracing import Tracer, concrete, describe_unknown, make_known
 
 
 def matrix(x: ArrayLike, name: str, argument: str = "a") -> Any:
@@ -55,8 +55,7 @@ def static_float(x: Any, what: str) -> float:
         known = concrete(x)
         if known is None:
             raise ConcretizationTypeError(
-                f"{what} must be known while tracing, but is {describe_unknown(x)}; pass it through "
-                f"static_argnums ({here()})"
+                f"{what} must be known while tracing, but is {describe_unknown(x)}; {make_known(x)} ({here()})"
             )
         x = known
     try:
