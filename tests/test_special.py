@@ -362,3 +362,16 @@ def test_scipys_own_ufuncs_take_traced_values() -> None:
     # Eager, traced and SciPy's own agree in the dtype, also where SciPy widens.
     half = np.ones(2, np.float16)
     assert fgrad.jit(sp.erf)(half).dtype == sp.erf(half).dtype
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_polygamma_of_small_orders_to_the_last_digits(order: int) -> None:
+    rng = np.random.default_rng(order)
+    x = np.concatenate([10.0 ** rng.uniform(-8, 8, 60), rng.uniform(0.1, 30.0, 60)])
+    with mpmath.workdps(30):
+        want = [float(mpmath.psi(order, mpmath.mpf(float(v)))) for v in x]
+    got = on_arrays("polygamma")(float(order), x)
+    np.testing.assert_allclose(got, want, rtol=3e-15)
+    edges = np.array([np.inf, 1e-200, np.nan])
+    limits = [0.0, (-1.0) ** (order + 1) * np.inf, np.nan]
+    np.testing.assert_array_equal(on_arrays("polygamma")(float(order), edges), limits)
