@@ -70,7 +70,8 @@ div: Ufunc = elementwise(
 square: Ufunc = elementwise("square", np.square, [lambda z, x: mul(2.0, x)])
 reciprocal: Ufunc = elementwise("reciprocal", np.reciprocal, [lambda z, x: neg(square(z))])
 sqrt: Ufunc = elementwise("sqrt", np.sqrt, [lambda z, x: div(0.5, z)])
-cbrt: Ufunc = elementwise("cbrt", np.cbrt, [lambda z, x: div(1.0 / 3.0, square(z))])
+# Powers, and no quotient: at 0 its slope is an infinity over an infinity.
+cbrt: Ufunc = elementwise("cbrt", np.cbrt, [lambda z, x: mul(1.0 / 3.0, IntegerPower(-2)(z))])
 floor_divide: Ufunc = elementwise("floor_divide", np.floor_divide, None)
 remainder: Ufunc = elementwise(
     "remainder", np.remainder, [ONE, lambda z, x, y: neg(floor(div(x, y)))]

@@ -347,8 +347,12 @@ class Iota(NonDifferentiable):
             return np.arange(self.start, self.start + self.size * self.step, self.step).astype(bool)
         if self.start == 0 and self.step == 1:
             return np.arange(self.size, dtype=self.dtype)
-        counts = np.arange(self.size)
-        return (self.start + self.step * counts).astype(self.dtype)
+        # Half a step before the next number, so that rounding does not change how many there are.
+        stop = self.start + (self.size - 0.5) * self.step
+        numbers = np.arange(self.start, stop, self.step, self.dtype)
+        if numbers.size == self.size:
+            return numbers
+        return (self.start + self.step * np.arange(self.size)).astype(self.dtype)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         return self(), False
