@@ -115,6 +115,16 @@ def wrap(result: Any) -> Any:
     return array
 
 
+def wrap_own(result: Any) -> Any:
+    """Put an Array around what compiled code has just made, and freeze it."""
+    if type(result) is not ndarray or result.base is not None:
+        return wrap(result)
+    result.setflags(write=False)
+    array: Any = result.view(Array)
+    array._value = result
+    return array
+
+
 def shares_writable(array: np.ndarray[Any, Any]) -> bool:
     """Whether somebody can write to the memory of `array`."""
     owner: Any = array

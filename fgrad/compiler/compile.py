@@ -11,9 +11,9 @@ from typing import Any
 from fgrad.array import snapshot
 from fgrad.compiler.emit import STATEMENTS_PER_FUNCTION, Emitter
 from fgrad.compiler.guards import place_guards
+from fgrad.compiler.simplify import simplify
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Var
-from fgrad.ir.passes import cse, dce, inline_calls
 from fgrad.source_info import GENERATED
 
 #: How many executables share a generated file.
@@ -30,9 +30,12 @@ class Executable:
         self.jaxpr = jaxpr
         self.simplified = checked(simplify(jaxpr))
         self.simplified.consts = tuple(map(snapshot, self.simplified.consts))
-        # Split programs hand variables from function to function, and guard each product instead.
-        single = len(self.simplified.eqns) <= STATEMENTS_PER_FUNCTION
-        guards = place_guards(self.simplified) if single else None
+        # Split programs hand variables from function to function, and effects must not happen twice:
+        # such programs guard each product instead.
+        eqns = self.simplified.eqns
+        unsplit = len(eqns) <= STATEMENTS_PER_FUNCTION
+        pure = not any(eqn.primitive.effectful for eqn in eqns)
+        guards = place_guards(self.simplified) if unsplit and pure else None
         self.source, self._fast = self._generate(guards)
         self._guarded: Callable[..., Any] | None = None
         #: The function to call on inside values.
@@ -50,7 +53,11 @@ class Executable:
         return source, namespace[emitter.name]
 
     def _run_guardedly(self, *values: Any) -> list[Any]:
-        results = self._fast(*values)
+        try:
+            results = self._fast(*values)
+        except Exception:
+            # What stumbled may be a NaN that guards would have kept away; if not, it stumbles again.
+            results = None
         if results is None:
             # A zero cotangent met an infinite or NaN slope, or a NaN is real: guard each product.
             if self._guarded is None:
@@ -77,11 +84,6 @@ def _forget_source(filename: str) -> None:
     if not _owners[filename]:
         del _owners[filename]
         linecache.cache.pop(filename, None)
-
-
-def simplify(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with calls inlined, equal work done once and dead work dropped."""
-    return dce(cse(inline_calls(jaxpr)))
 
 
 def compiled(jaxpr: Jaxpr) -> Executable:

@@ -12,10 +12,18 @@ from typing import Any
 import numpy as np
 
 from fgrad.avals import Aval
+from fgrad.compiler.plan import overwritten_operands
 from fgrad.compiler.runtime import alias, seal
 from fgrad.config import config
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, last_uses
-from fgrad.primitives.families import absorbing_product, has_nan
+from fgrad.primitives.families import (
+    LARGE_FOR_DOT,
+    Elementwise,
+    Ufunc,
+    absorbing_product,
+    has_nan,
+    mul,
+)
 from fgrad.source_info import source_text
 from fgrad.tracing import Primitive
 
@@ -43,6 +51,8 @@ class Emitter:
         self._names: dict[Var, str] = {}
         self._places: dict[Any, str] = {}
         self._kinds: dict[Aval, str] = {}
+        #: The operand that each result is written over, if there is one.
+        self._overwritten: dict[Var, int] = {}
 
     # -- what lowering rules use --
 
@@ -73,9 +83,20 @@ class Emitter:
             return repr(value)
         return self.constant(value, "scalar")
 
+    def takes_operators(self, symbol: str) -> bool:
+        """Whether a binary operator on the operands does exactly what the ufunc does."""
+        avals = self.operands
+        if any(a.shape for a in avals):
+            return True
+        # NumPy's integer scalars warn of an overflow, and its complex ones divide in another way.
+        # Python's numbers raise where they divide by zero.
+        return all(a.dtype == np.float64 if a.weak else a.dtype.kind == "f" for a in avals) and (
+            symbol in "+-*" or not all(a.weak for a in avals)
+        )
+
     def absorbing_product(self, ct: str, slope: str) -> str:
         if self.guards is not None:
-            return f"np.multiply({ct}, {slope})"
+            return mul.lower(self, ct, slope)
         return f"{self.constant(absorbing_product.impl, 'absorbing_product')}({ct}, {slope})"
 
     # -- names --
@@ -94,6 +115,13 @@ class Emitter:
             return self.scalar(atom.value)
         return self.var(atom)
 
+    def beside(self, atom: Atom, name: str) -> str:
+        """A literal beside an array of its type may be a Python float, which reads better."""
+        if type(atom) is Literal and atom.aval.dtype in (np.float32, np.float64):
+            if any(a.shape and a.dtype == atom.aval.dtype for a in self.operands):
+                return self.scalar(float(atom.value))
+        return name
+
     # -- statements --
 
     def place(self, source: Any) -> str:
@@ -111,11 +139,23 @@ class Emitter:
             text = self._kinds[aval] = str(aval)
         return text
 
-    def statement(self, eqn: Eqn) -> str:
-        names = [self.atom(a) for a in eqn.inputs]
+    def statement(self, eqn: Eqn, position: int | None = None) -> str:
+        """The statement for an equation, which may write over its operand at `position`."""
         self.operands = [a.aval for a in eqn.inputs]
         primitive = eqn.primitive
-        if not config.enable_x64 or any(v.aval.weak for v in eqn.outputs):
+        names = [self.atom(a) for a in eqn.inputs]
+        if isinstance(primitive, Elementwise):
+            names = [self.beside(a, name) for a, name in zip(eqn.inputs, names, strict=True)]
+        if position is not None and self.guards is not None and primitive is absorbing_product:
+            primitive = mul
+        statement = None
+        if position is not None and primitive is not absorbing_product:
+            statement = primitive.lower_into(position, *names)
+        if statement is not None:
+            self._names[eqn.outputs[0]] = names[position]  # type: ignore[index]
+            return f"{statement}  # {self.kind(eqn.outputs[0].aval)}"
+        weak = any(v.aval.weak for v in eqn.outputs)
+        if not config.enable_x64 or (weak and not isinstance(primitive, Ufunc)):
             # Python scalars stay Python scalars, and 32-bit mode narrows: the implementation does both.
             expression = Primitive.lower(primitive, self, *names)
         else:
@@ -131,8 +171,10 @@ class Emitter:
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             self._names[var] = self.constant(const, "constant")
         parameters = [self.var(v) for v in jaxpr.invars]
-        results = self.results(jaxpr)
+        if config.enable_x64:
+            self._overwritten = overwritten_operands(jaxpr)
         blocks = self.blocks(jaxpr)
+        results = self.results(jaxpr)
         if len(blocks) == 1:
             return self.function(self.name, parameters, blocks[0][0], results)
         # Each part takes the variables that are alive where it begins and hands on those that are
@@ -181,7 +223,15 @@ class Emitter:
 
     def look(self, var: Var, indent: str) -> str:
         """A statement that gives up when a variable holds a NaN: the guarded program takes over."""
-        return f"{indent}if {self.constant(has_nan, 'has_nan')}({self.var(var)}): return None"
+        name = self.var(var)
+        if not var.aval.shape:
+            found = f"{name} != {name}"
+        elif var.aval.size <= LARGE_FOR_DOT and var.aval.dtype.kind == "f":
+            # A sum of squares is NaN exactly when an element is.
+            found = f"np.isnan(np.vdot({name}, {name}))"
+        else:
+            found = f"{self.constant(has_nan, 'has_nan')}({name})"
+        return f"{indent}if {found}: return None"
 
     def lines(self, eqns: tuple[Eqn, ...], dying: list[tuple[Var, ...]]) -> list[str]:
         lines: list[str] = []
@@ -198,11 +248,14 @@ class Emitter:
             if eqn.source is not None and (here := self.place(eqn.source)) != place:
                 place = here
                 lines.append(f"{indent}# {place}")
-            lines.append(indent + self.statement(eqn))
+            position = self._overwritten.get(eqn.outputs[0]) if eqn.outputs else None
+            lines.append(indent + self.statement(eqn, position))
+            kept = {self.var(v) for v in eqn.outputs}
             if self.guards is not None:
                 lines.extend(self.look(v, indent) for v in eqn.outputs if v in self.guards)
             large = [v for v in gone if v in self._names and _bytes(v.aval) >= _WORTH_DROPPING]
-            droppable = [self._names[v] for v in large if self._names[v] not in self.constants]
+            names = [self._names[v] for v in large]
+            droppable = [n for n in names if n not in self.constants and n not in kept]
             if droppable:
                 lines.append(f"{indent}del {', '.join(droppable)}")
         return lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import DTypeError
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import ldexp, neg
 from fgrad.primitives.families import NonDifferentiable, Ufunc, elementwise, ufunc_dtype
 
@@ -49,7 +49,7 @@ mantissa: Ufunc = elementwise(
 # ---- packed booleans -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class PackBits(NonDifferentiable):
     """Eight elements to a byte, each a bit that says whether it is not zero.   i[*s, n, *t] -> u8[*s, ceil(n/8), *t]"""
 
@@ -75,7 +75,7 @@ class PackBits(NonDifferentiable):
         return f"np.packbits({names[0]}, {self.axis}, {order!r})"
 
 
-@dataclass(frozen=True)
+@parameters
 class UnpackBits(NonDifferentiable):
     """The bits of bytes, cut or followed by zeros to a length.   u8[*s, n, *t] -> u8[*s, count, *t]"""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import DTypeError, ShapeError
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import convert, mul
 from fgrad.primitives.families import Bilinear, common_dtype, reshape
 from fgrad.primitives.shape import moveaxis, transpose
@@ -22,7 +22,7 @@ from fgrad.primitives.shape import moveaxis, transpose
 Axes = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@parameters
 class DotGeneral(Bilinear):
     """Sum of products over paired axes.   a[*b, *m, *k] a[*b, *k, *n] -> a[*b, *m, *n]
 
@@ -146,7 +146,10 @@ def contract(
     left_batch: Axes,
     right_batch: Axes,
 ) -> Any:
-    """`DotGeneral` on NumPy arrays: transposed views, grouped axes, one ``dot`` or ``matmul``."""
+    """`DotGeneral` on NumPy arrays: transposed views, grouped axes, one ``dot`` or ``matmul``.
+
+    The answer has memory of its own: a view of another array would be copied on its way out.
+    """
     if left.ndim == 2 and right.ndim == 2 and len(left_contract) == 1 and not left_batch:
         return np.dot(
             left if left_contract == (1,) else left.T, right if right_contract == (0,) else right.T
@@ -170,7 +173,9 @@ def contract(
         second = _grouped(right, contracted_right, right_free, k, math.prod(n))
         if not m and not n:
             return np.dot(first.reshape(k), second.reshape(k))
-        return np.dot(first, second).reshape((*m, *n))
+        answer = np.empty((*m, *n), left.dtype)
+        np.dot(first, second, out=answer.reshape((math.prod(m), math.prod(n))))
+        return answer
     if not left_contract:
         one = left.transpose((*left_batch, *left_free)).reshape((*batch, *m, *(1,) * len(n)))
         two = right.transpose((*right_batch, *right_free)).reshape((*batch, *(1,) * len(m), *n))
@@ -180,7 +185,9 @@ def contract(
     if not m and not n and left.dtype.kind != "c":
         # vecdot conjugates its first operand, which only complex numbers notice.
         return np.vecdot(one[..., 0, :], two[..., :, 0])
-    return np.matmul(one, two).reshape((*batch, *m, *n))
+    answer = np.empty((*batch, *m, *n), left.dtype)
+    np.matmul(one, two, out=answer.reshape((*batch, math.prod(m), math.prod(n))))
+    return answer
 
 
 def _grouped(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from fgrad.avals import Aval, aval_of, broadcast_shapes
 from fgrad.errors import DTypeError, ShapeError
+from fgrad.parameters import parameters
 from fgrad.primitives.families import Bilinear, align_ranks, match_aval
 from fgrad.primitives.shape import flip
 
 NDArray = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+@parameters
 class Convolve(Bilinear):
     """Convolution along the last axis; the others broadcast.   a[*b, n] a[*b, m] -> a[*b, n+m-1]
 

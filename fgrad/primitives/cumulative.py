@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import DTypeError, ShapeError
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import convert, div, equal, exp, isinf, maximum, select, sub
 from fgrad.primitives.families import (
     Full,
@@ -63,7 +63,7 @@ def previous(x: Any, axis: int, reverse: bool, fill: Any) -> Any:
 # ---- sums ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Cumsum(Linear):
     """Running sum; small integers are summed in 64 bits, as NumPy does.   a[*s] -> a[*s]"""
 
@@ -93,7 +93,7 @@ class Cumsum(Linear):
 # ---- linear recurrences --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class LinearRecurrence(General):
     """``s[i] = a[i] * s[i-1] + b[i]`` along an axis, s being 0 before it.   f[*s] f[*s] -> f[*s]
 
@@ -238,7 +238,7 @@ def _absorbing(a: NDArray, b: NDArray) -> NDArray:
 # ---- products ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Cumprod(General):
     """Running product; small integers are multiplied in 64 bits, as NumPy does.   a[*s] -> a[*s]"""
 
@@ -278,7 +278,7 @@ class Cumprod(General):
 # ---- extrema -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class _RunningExtremum(General, abstract=True):
     axis: int
     reverse: bool = False
@@ -333,14 +333,14 @@ def running_ties(x: Any, answer: Any, axis: int, reverse: bool) -> tuple[Any, An
     return attains, lasts, maximum(count, 1.0)
 
 
-@dataclass(frozen=True)
+@parameters
 class Cummax(_RunningExtremum):
     """Running maximum; NaN stays, and ties share the slope evenly.   a[*s] -> a[*s]"""
 
     function = np.maximum
 
 
-@dataclass(frozen=True)
+@parameters
 class Cummin(_RunningExtremum):
     """Running minimum; NaN stays, and ties share the slope evenly.   a[*s] -> a[*s]"""
 
@@ -350,7 +350,7 @@ class Cummin(_RunningExtremum):
 # ---- sums of exponentials ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Cumlogsumexp(General):
     """``log(cumsum(exp(x)))`` without overflow.   f[*s] -> f[*s]
 

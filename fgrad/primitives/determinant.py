@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fgrad.avals import Aval, aval_of
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import complex_, imag, mul, real
 from fgrad.primitives.families import General, Sum, match_aval, neg, reshape
 from fgrad.primitives.linalg import (
@@ -39,7 +39,7 @@ def _entries_sum(x: Any) -> Any:
     return Sum((rank - 2, rank - 1))(x)
 
 
-@dataclass(frozen=True)
+@parameters
 class Det(General):
     """The determinant.   f[*b, n, n] -> f[*b]"""
 
@@ -66,7 +66,7 @@ class Det(General):
         return f"np.linalg.det({names[0]})"
 
 
-@dataclass(frozen=True)
+@parameters
 class Cofactors(General):
     """The slopes of the determinant, and their slopes.   f[*b, n, n] ... -> f[*b, n, n]
 
@@ -182,7 +182,7 @@ def _by_singular_values(a: Any, *directions: Any) -> Any:
 # ---- logarithms --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Slogdet(Decomposition):
     """The determinant's sign, or phase, and the logarithm of its size.   f[*b, n, n] -> f[*b] r[*b]
 

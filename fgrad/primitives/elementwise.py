@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import Aval, aval_of, broadcast_shapes
 from fgrad.errors import DTypeError
+from fgrad.parameters import parameters
 from fgrad.primitives.families import (
     NEG_ONE,
     ONE,
@@ -97,7 +97,7 @@ def _power_exponent_slope(z: Any, x: Any, y: Any) -> Any:
 power: Ufunc = elementwise("power", np.power, [_power_base_slope, _power_exponent_slope])
 
 
-@dataclass(frozen=True)
+@parameters
 class IntegerPower(Elementwise):
     """``x ** n`` for a Python integer n, by products where n is small.   a[*s] -> a[*s]"""
 
@@ -247,7 +247,7 @@ def _one_minus_square(x: Any) -> Any:
     return mul(sub(1.0, x), add(1.0, x))
 
 
-@dataclass(frozen=True)
+@parameters
 class Sinc(Elementwise):
     """The order-th derivative of ``sin(pi x) / (pi x)``.   f[*s] -> f[*s]
 
@@ -328,32 +328,44 @@ positive: Ufunc = elementwise("positive", np.positive, [ONE])
 # ---- choice -----------------------------------------------------------------------------------
 
 
-def _tie_slopes(beats: Callable[[Any, Any], Any]) -> list[Callable[..., Any]]:
-    # Ties split evenly, so that the slopes add to one. The constants are typed: two Python numbers would
-    # make a float64 array.
+def _tie_slopes(wins: Callable[..., Any], holds: Callable[..., Any]) -> list[Callable[..., Any]]:
+    # Ties split evenly, so that the slopes add to one: what wins also holds, and what ties just holds.
     def slope(z: Any, a: Any, b: Any) -> Any:
-        number = aval_of(z).dtype.type
-        return select(equal(a, b), number(0.5), select(beats(a, b), number(1), number(0)))
+        to_slope = Convert(aval_of(z).dtype)
+        return mul(0.5, add(to_slope(wins(a, b)), to_slope(holds(a, b))))
 
     return [lambda z, a, b: slope(z, a, b), lambda z, a, b: slope(z, b, a)]
 
 
-maximum: Ufunc = elementwise("maximum", np.maximum, _tie_slopes(lambda a, b: greater(a, b)))
-minimum: Ufunc = elementwise("minimum", np.minimum, _tie_slopes(lambda a, b: less(a, b)))
+def _or_alone(compare: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, b: logical_or(compare(a, b), isnan(b))
+
+
+maximum: Ufunc = elementwise(
+    "maximum",
+    np.maximum,
+    _tie_slopes(lambda a, b: greater(a, b), lambda a, b: greater_equal(a, b)),
+)
+minimum: Ufunc = elementwise(
+    "minimum", np.minimum, _tie_slopes(lambda a, b: less(a, b), lambda a, b: less_equal(a, b))
+)
 fmax: Ufunc = elementwise(
-    "fmax", np.fmax, _tie_slopes(lambda a, b: logical_or(greater(a, b), isnan(b)))
+    "fmax",
+    np.fmax,
+    _tie_slopes(_or_alone(lambda a, b: greater(a, b)), _or_alone(lambda a, b: greater_equal(a, b))),
 )
 fmin: Ufunc = elementwise(
-    "fmin", np.fmin, _tie_slopes(lambda a, b: logical_or(less(a, b), isnan(b)))
+    "fmin",
+    np.fmin,
+    _tie_slopes(_or_alone(lambda a, b: less(a, b)), _or_alone(lambda a, b: less_equal(a, b))),
 )
 
 
-@dataclass(frozen=True)
+@parameters
 class Select(Linear):
     """``a`` where the condition holds, else ``b``; linear in a and b.   a[*s] a[*s] bool[*s] -> a[*s]"""
 
     linear_operands = 2
-    keeps_nan = True
 
     def abstract_eval(self, a: Aval, b: Aval, condition: Aval) -> Aval:  # type: ignore[override]
         from_shapes = _select_shape(a, b, condition)
@@ -422,7 +434,7 @@ def select(condition: Any, a: Any, b: Any) -> Any:
     return _select(a, b, condition)
 
 
-@dataclass(frozen=True)
+@parameters
 class Round(NonDifferentiable):
     """Round to a number of decimals, halves to even.   a[*s] -> a[*s]"""
 
@@ -525,7 +537,7 @@ complex_: Ufunc = elementwise(
 )
 
 
-@dataclass(frozen=True)
+@parameters
 class Conj(Linear):
     """Complex conjugate.   c[*s] -> c[*s]"""
 
@@ -555,7 +567,7 @@ class Conj(Linear):
 conj = Conj()
 
 
-@dataclass(frozen=True)
+@parameters
 class StopGradient(Linear):
     """The identity, with derivative zero at every level.   a[*s] -> a[*s]"""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import NonDifferentiableError
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import complex_, div, sub
 from fgrad.primitives.families import Full, absorbing_product, match_aval, mul, neg
 from fgrad.primitives.linalg import (
@@ -73,7 +73,7 @@ def _halved(x: Any) -> Any:
     return mul(0.5, total(tril(x), tril(x, -1)))
 
 
-@dataclass(frozen=True)
+@parameters
 class Cholesky(MatrixFunction):
     """The lower factor of the Hermitian part.   f[*b, n, n] -> f[*b, n, n]
 
@@ -113,7 +113,7 @@ class Cholesky(MatrixFunction):
 # ---- QR -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Qr(Decomposition):
     """Orthonormal columns times an upper triangle.   f[*b, m, n] -> f[*b, m, k] f[*b, k, n]
 
@@ -189,7 +189,7 @@ class Qr(Decomposition):
         return f"np.linalg.qr({names[0]}, {'complete' if self.complete else 'reduced'!r})"
 
 
-@dataclass(frozen=True)
+@parameters
 class TriangularFactor(DecompositionPart):
     """The upper triangle of a QR decomposition alone.   f[*b, m, n] -> f[*b, min(m, n), n]"""
 
@@ -218,7 +218,7 @@ class _TriangularPullback(MatrixPullback):
         return super().__call__([None, *cts])
 
 
-@dataclass(frozen=True)
+@parameters
 class HouseholderQr(Decomposition):
     """LAPACK's form of a QR decomposition.   f[*b, m, n] -> f[*b, n, m] f[*b, min(m, n)]"""
 
@@ -313,7 +313,7 @@ def separated_reciprocals(x: Any, y: Any) -> Any:
     return sub(div(1.0, total(sub(columns(y), rows(x)), one)), one)
 
 
-@dataclass(frozen=True)
+@parameters
 class Svd(Decomposition):
     """Orthonormal columns, singular values, rows.   f[*b, m, n] -> f[*b, m, j] r[*b, k] f[*b, l, n]
 
@@ -420,7 +420,7 @@ def _onto_first(g: Any, u: Any, k: int) -> Any:
     return sub(_first_columns(g, k), product(u2, adjoint(g2), u1))
 
 
-@dataclass(frozen=True)
+@parameters
 class SingularValues(DecompositionPart):
     """The singular values, largest first.   f[*b, m, n] -> r[*b, min(m, n)]"""
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +28,7 @@ from fgrad.avals import WEAK_FLOAT, Aval, Shape, aval_of, broadcast_shapes
 from fgrad.config import config
 from fgrad.errors import DTypeError, MissingRuleError, NanError
 from fgrad.ir.passes import used_inputs
+from fgrad.parameters import parameters
 from fgrad.source_info import here
 from fgrad.tracing import Primitive, derivative_rules, record
 
@@ -271,12 +272,42 @@ class Ufunc(Elementwise, abstract=True):
         return dtype
 
     def lower(self, emit: Any, *names: str) -> str:
-        function = (
-            self.source
-            if self.source.startswith("np.")
-            else emit.constant(self.function, self.name)
-        )
-        return f"{function}({', '.join(names)})"
+        weak = all(aval.weak for aval in emit.operands)
+        symbol = _SYMBOLS.get(self.function)
+        if symbol is not None and emit.takes_operators(symbol):
+            left, right = names
+            return f"{left} {symbol} {right}"
+        if weak:
+            if isinstance(self.function, np.ufunc):
+                return f"{self.source}({', '.join(names)}).item()"
+            return super().lower(emit, *names)
+        if self.source.startswith("np."):
+            return f"{self.source}({', '.join(names)})"
+        return f"{emit.constant(self.function, self.name)}({', '.join(names)})"
+
+    def lower_into(self, position: int, *names: str) -> str | None:
+        """A statement that writes the answer over the operand at `position`, where there is one."""
+        if not isinstance(self.function, np.ufunc) or not self.source.startswith("np."):
+            return None
+        symbol = _SYMBOLS.get(self.function)
+        if symbol in ("+", "-", "*", "/") and (position == 0 or symbol in ("+", "*")):
+            return f"{names[position]} {symbol}= {names[1 - position]}"
+        return f"{self.source}({', '.join(names)}, out={names[position]})"
+
+
+#: Operators that mean what the ufunc means.
+_SYMBOLS: dict[Any, str] = {
+    np.add: "+",
+    np.subtract: "-",
+    np.multiply: "*",
+    np.true_divide: "/",
+    np.greater: ">",
+    np.greater_equal: ">=",
+    np.less: "<",
+    np.less_equal: "<=",
+    np.equal: "==",
+    np.not_equal: "!=",
+}
 
 
 def _singleton(name: str) -> Primitive:
@@ -422,7 +453,7 @@ def _convert_dtype(values: Any, dtype: np.dtype[Any]) -> Any:
     return values.astype(dtype)
 
 
-@dataclass(frozen=True, slots=False)
+@parameters
 class Convert(Elementwise):
     """Change the dtype; from complex to real it takes the real part.   a[*s] -> b[*s]"""
 
@@ -507,7 +538,8 @@ class AbsorbingProduct(Ufunc, abstract=True):
         return emit.absorbing_product(*names)  # type: ignore[no-any-return]
 
 
-_LARGE_FOR_DOT = 8192
+#: Above this size BLAS shares a product of vectors out among threads, and waits for them.
+LARGE_FOR_DOT = 8192
 _unguarded: ContextVar[bool] = ContextVar("fgrad_unguarded", default=False)
 
 
@@ -528,8 +560,7 @@ def has_nan(values: Any) -> bool:
     kind = values.dtype.kind
     if kind not in "fc" or not values.size:
         return False
-    if values.size > _LARGE_FOR_DOT:
-        # BLAS would share this out among threads, and wait for them.
+    if values.size > LARGE_FOR_DOT:
         if kind == "c":
             return has_nan(values.real) or has_nan(values.imag)
         return bool(np.isnan(np.minimum.reduce(values, axis=None)))
@@ -540,7 +571,7 @@ def has_nan(values: Any) -> bool:
     return bool(np.isnan(np.dot(flat, flat)))
 
 
-@dataclass(frozen=True)
+@parameters
 class Reshape(Linear):
     """The same elements in another shape.   a[*s] -> a[*shape]"""
 
@@ -563,10 +594,12 @@ class Reshape(Linear):
         return Reshape((size, *self.shape))(args[0]), True
 
     def lower(self, emit: Any, *names: str) -> str:
-        return f"np.reshape({names[0]}, {self.shape})"
+        if not self.shape or emit.operands[0].weak:
+            return super().lower(emit, *names)
+        return f"{names[0]}.reshape({', '.join(map(str, self.shape))})"
 
 
-@dataclass(frozen=True)
+@parameters
 class BroadcastTo(Linear):
     """Stretch to a shape by NumPy's rules.   a[*s] -> a[*shape]"""
 
@@ -601,7 +634,7 @@ class BroadcastTo(Linear):
         return f"np.broadcast_to({names[0]}, {self.shape})"
 
 
-@dataclass(frozen=True)
+@parameters
 class Sum(Linear):
     """Sum over axes; small integers are summed in 64 bits, as NumPy does.   a[*s] -> a[*s without axes]"""
 
@@ -644,7 +677,7 @@ def sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-@dataclass(frozen=True)
+@parameters
 class Full(NonDifferentiable):
     """An array of one value.   -> dtype[*shape]"""
 

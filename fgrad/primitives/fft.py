@@ -7,13 +7,13 @@ wants others pads or cuts first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import ShapeError
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import conj, convert, mul
 from fgrad.primitives.families import Linear, match_aval
 
@@ -33,7 +33,7 @@ def real_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.empty(0, dtype).real.dtype
 
 
-@dataclass(frozen=True)
+@parameters
 class Fourier(Linear):
     """The transform over axes; its matrix is symmetric.   f[*s] -> c[*s]"""
 
@@ -65,7 +65,7 @@ class Fourier(Linear):
         return f"np.fft.{kind}n({names[0]}, axes={self.axes[::-1]}, norm={self.norm!r})"
 
 
-@dataclass(frozen=True)
+@parameters
 class RealFourier(Linear):
     """The first half of the spectrum of real numbers.   r[*s, n, *t] -> c[*s, n//2+1, *t]"""
 
@@ -94,7 +94,7 @@ class RealFourier(Linear):
         return f"np.fft.rfft({names[0]}, axis={self.axis}, norm={self.norm!r})"
 
 
-@dataclass(frozen=True)
+@parameters
 class InverseRealFourier(Linear):
     """The real numbers of half a spectrum.   f[*s, n//2+1, *t] -> r[*s, n, *t]
 

@@ -28,13 +28,14 @@ Interface, for the functions that build on it (arguments are inside values)::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from fgrad.avals import Aval, Shape, aval_of, broadcast_shapes
 from fgrad.errors import DTypeError, ShapeError
+from fgrad.parameters import parameters
 from fgrad.primitives import index_kernels
 from fgrad.primitives.elementwise import convert
 from fgrad.primitives.families import Linear, align_ranks, reshape, zeros_of
@@ -96,7 +97,7 @@ def forgiving(primitive: Primitive) -> Primitive:
     return primitive
 
 
-@dataclass(frozen=True)
+@parameters
 class Gather(Indexed, Linear):
     """The elements at integer positions; linear in x.   a[*s] i[*b1] ... -> a[*rest, *b, *rest]"""
 
@@ -163,7 +164,7 @@ class Gather(Indexed, Linear):
         return moveaxis(answer, self.place, 0), True
 
 
-@dataclass(frozen=True)
+@parameters
 class AddAt(Indexed, Linear):
     """Add updates up in zeros: the transpose of gathering.   a[*t] i[*b1] ... -> a[*shape]"""
 
@@ -219,7 +220,7 @@ def gather_cotangent(primitive: Any, ct: Any, indices: Sequence[Any]) -> Any:
 # ---- updates at a static index -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class StaticUpdate(Linear):
     """Put updates at a static index, or add them there.   a[*s] a[*t] -> a[*s]
 

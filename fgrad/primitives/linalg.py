@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import Aval, Shape, aval_of
 from fgrad.errors import MissingRuleError
+from fgrad.parameters import parameters
 from fgrad.primitives.contraction import matmul
 from fgrad.primitives.elementwise import conj, imag, mul, real, sub
 from fgrad.primitives.families import General, Linear, add, match_aval, reshape
@@ -315,7 +315,7 @@ def leading(shape: Shape) -> Shape:
     return shape[:-2]
 
 
-@dataclass(frozen=True)
+@parameters
 class Triangle(Linear):
     """One triangle, up to the diagonal of number `offset`.   a[*b, m, n] -> a[*b, m, n]"""
 

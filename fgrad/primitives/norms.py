@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fgrad.avals import Aval
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import div, equal, select
 from fgrad.primitives.families import General, Sum, mul
 from fgrad.primitives.linalg import conjugate, real_dtype, real_part
@@ -16,7 +16,7 @@ from fgrad.primitives.reduction import keep_axes, kept_shape
 from fgrad.tracing import derivative_rules
 
 
-@dataclass(frozen=True)
+@parameters
 class EuclideanNorm(General):
     """The square root of the sum of squared magnitudes over axes.   f[*s] -> r[*s without axes]
 

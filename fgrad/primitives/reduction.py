@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import Aval, Shape, aval_of
 from fgrad.errors import DTypeError, ShapeError
+from fgrad.parameters import parameters
 from fgrad.primitives.cumulative import Cumprod, previous
 from fgrad.primitives.elementwise import (
     convert,
@@ -23,7 +23,6 @@ from fgrad.primitives.elementwise import (
     exp,
     isinf,
     logical_and,
-    not_equal,
     select,
     sub,
 )
@@ -68,7 +67,7 @@ def _moved(axes: Sequence[int]) -> tuple[int, ...]:
 # ---- products ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Prod(General):
     """Product over axes; small integers are multiplied in 64 bits.   a[*s] -> a[*s without axes]"""
 
@@ -141,7 +140,7 @@ def refuse_empty(name: str, shape: Shape, axes: Sequence[int], fix: str) -> None
             )
 
 
-@dataclass(frozen=True)
+@parameters
 class _Extremum(General, abstract=True):
     axes: tuple[int, ...]
     function: ClassVar[np.ufunc]
@@ -181,14 +180,14 @@ class _Extremum(General, abstract=True):
         (x,) = args
         if not self.axes:
             return (ct,)
+        own = aval_of(ct).dtype
+        # A half-precision float could not hold the count.
+        wide = dtypes.FLOAT32 if own == np.float16 else own
         attains = equal(x, keep_axes(answer, self.axes, x.shape))
-        # The count is an integer: a float of few bits could not hold it.
-        count = Sum(self.axes)(attains)
-        share = match_aval(div(ct, count), aval_of(ct))
-        # Nothing attains NaN: then all slopes are NaN.
-        unattained = logical_and(equal(count, 0), not_equal(ct, 0.0))
-        rest = convert(select(unattained, np.nan, 0.0), aval_of(ct).dtype)
-        return (select(attains, *[keep_axes(v, self.axes, x.shape) for v in (share, rest)]),)
+        count = convert(keep_axes(Sum(self.axes)(attains), self.axes, x.shape), wide)
+        # Nothing attains NaN: then all slopes are 0/0.
+        slopes = convert(div(convert(attains, wide), count), own)
+        return (absorbing_product(keep_axes(ct, self.axes, x.shape), slopes),)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         return type(self)(_moved(self.axes))(args[0]), True
@@ -199,21 +198,21 @@ class _Extremum(General, abstract=True):
         return f"np.{self.function.__name__}.reduce({names[0]}, axis={self.axes})"
 
 
-@dataclass(frozen=True)
+@parameters
 class Max(_Extremum):
     """Maximum over axes; NaN wins, and ties share the slope evenly.   a[*s] -> a[*s without axes]"""
 
     function = np.maximum
 
 
-@dataclass(frozen=True)
+@parameters
 class Min(_Extremum):
     """Minimum over axes; NaN wins, and ties share the slope evenly.   a[*s] -> a[*s without axes]"""
 
     function = np.minimum
 
 
-@dataclass(frozen=True)
+@parameters
 class _Place(NonDifferentiable, abstract=True):
     axis: int
     fix: ClassVar[str] = "check the size first"
@@ -234,7 +233,7 @@ class _Place(NonDifferentiable, abstract=True):
         return type(self)(self.axis + 1)(args[0]), True
 
 
-@dataclass(frozen=True)
+@parameters
 class Argmax(_Place):
     """Index of the first maximum or NaN.   a[*s] -> i64[*s without axis]"""
 
@@ -245,7 +244,7 @@ class Argmax(_Place):
         return f"np.argmax({names[0]}, axis={self.axis})"
 
 
-@dataclass(frozen=True)
+@parameters
 class Argmin(_Place):
     """Index of the first minimum or NaN.   a[*s] -> i64[*s without axis]"""
 
@@ -259,7 +258,7 @@ class Argmin(_Place):
 # ---- truth ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class _Truth(NonDifferentiable, abstract=True):
     axes: tuple[int, ...]
     function: ClassVar[np.ufunc]
@@ -280,7 +279,7 @@ class _Truth(NonDifferentiable, abstract=True):
         return f"np.{self.function.__name__}.reduce({names[0]}, axis={self.axes}, dtype=np.bool_)"
 
 
-@dataclass(frozen=True)
+@parameters
 class Any_(_Truth):
     """Whether any element over axes is true.   a[*s] -> bool[*s without axes]"""
 
@@ -291,7 +290,7 @@ class Any_(_Truth):
         return "any"
 
 
-@dataclass(frozen=True)
+@parameters
 class All(_Truth):
     """Whether all elements over axes are true.   a[*s] -> bool[*s without axes]"""
 
@@ -301,7 +300,7 @@ class All(_Truth):
 # ---- logsumexp -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class LogSumExp(General):
     """``log(sum(exp(x)))`` over axes without overflow.   f[*s] -> f[*s without axes]
 

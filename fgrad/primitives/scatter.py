@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import Aval, Shape, aval_of, broadcast_shapes
 from fgrad.errors import DTypeError
+from fgrad.parameters import parameters
 from fgrad.primitives import index_kernels
 from fgrad.primitives.elementwise import (
     convert,
@@ -60,7 +61,7 @@ def _over_index(x: Any, rank: int, place: int) -> Any:
     return reshape(x, (*(1,) * place, *aval_of(x).shape, *(1,) * (rank - place)))
 
 
-@dataclass(frozen=True)
+@parameters
 class _Scatter(Indexed, Primitive):
     """What all scatters share. ``unique`` promises that no position is given twice."""
 
@@ -104,7 +105,7 @@ class _Scatter(Indexed, Primitive):
         return not self.unique and any([n != 1 for i in indices for n in aval_of(i).shape])
 
 
-@dataclass(frozen=True)
+@parameters
 class ScatterSet(_Scatter, Linear):
     """Put updates at integer positions; the last one counts.   a[*s] a[*t] i[*b1] ... -> a[*s]"""
 
@@ -136,7 +137,7 @@ class ScatterSet(_Scatter, Linear):
         return equal(Gather(axes, self.mode)(winner, *indices), order)
 
 
-@dataclass(frozen=True)
+@parameters
 class ScatterAdd(_Scatter, Linear):
     """Add updates at integer positions.   a[*s] a[*t] i[*b1] ... -> a[*s]"""
 
@@ -199,7 +200,7 @@ class _Combining(_Scatter):
         return ct_x, ct_updates, *(None for _ in indices)
 
 
-@dataclass(frozen=True)
+@parameters
 class ScatterMultiply(_Combining, General):
     """Multiply by updates at integer positions.   a[*s] a[*t] i[*b1] ... -> a[*s]"""
 
@@ -238,7 +239,7 @@ def _leading(x: Any, place: int, count: int, inverse: bool = False) -> Any:
     return transpose(x, order)
 
 
-@dataclass(frozen=True)
+@parameters
 class ProductOfOthers(General):
     """For each row, the product of the other rows of its group.   a[k, *rest] i[k] -> a[k, *rest]
 
@@ -319,7 +320,7 @@ def _running_products(rows: Any, direction: Any, groups: Any) -> tuple[Any, Any]
     return products, t_products
 
 
-@dataclass(frozen=True)
+@parameters
 class StableOrder(NonDifferentiable):
     """What sorts the last axis, equal elements in their order.   a[*s, n] -> i64[*s, n]"""
 
@@ -350,14 +351,14 @@ class _Extremum(_Combining):
         return select(x_wins, share, 0.0), select(update_wins, at_updates, 0.0)
 
 
-@dataclass(frozen=True)
+@parameters
 class ScatterMin(_Extremum, General):
     """The least of x and the updates at integer positions.   a[*s] a[*t] i[*b1] ... -> a[*s]"""
 
     kind = "min"
 
 
-@dataclass(frozen=True)
+@parameters
 class ScatterMax(_Extremum, General):
     """The greatest of x and the updates at integer positions.   a[*s] a[*t] i[*b1] ... -> a[*s]"""
 

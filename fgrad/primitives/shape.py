@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import Aval, Shape, aval_of
 from fgrad.errors import ShapeError
+from fgrad.parameters import parameters
 from fgrad.primitives.families import (
     BroadcastTo,
     Full,
@@ -29,7 +29,7 @@ from fgrad.primitives.families import (
 __all__ = ["BroadcastTo", "Full", "Reshape", "Sum", "broadcast_to", "reshape"]
 
 
-@dataclass(frozen=True)
+@parameters
 class Transpose(Linear):
     """Permute the axes.   a[*s] -> a[*s permuted]"""
 
@@ -94,7 +94,7 @@ def batched_operands(size: int, args: Sequence[Any], mapped: Sequence[bool]) -> 
 # ---- joining and padding -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Concatenate(Linear):
     """Join along an axis.   a[*s, n1, *t] a[*s, n2, *t] ... -> a[*s, n1+n2+..., *t]"""
 
@@ -145,14 +145,13 @@ class Concatenate(Linear):
         return f"np.concatenate(({', '.join(names)},), axis={self.axis})"
 
 
-@dataclass(frozen=True)
+@parameters
 class Pad(Linear):
     """Zeros around and between the elements; negative widths cut.   a[*s] -> a[*t]"""
 
     low: tuple[int, ...]
     high: tuple[int, ...]
     interior: tuple[int, ...]
-    keeps_nan = True
 
     def _spread_sizes(self, shape: Shape) -> list[int]:
         return [n + max(n - 1, 0) * gap for n, gap in zip(shape, self.interior, strict=True)]
@@ -199,7 +198,7 @@ class Pad(Linear):
 StaticItem = int | slice | None
 
 
-@dataclass(frozen=True)
+@parameters
 class StaticIndex(Linear):
     """NumPy's basic indexing with integers, slices and new axes.   a[*s] -> a[*t]
 
@@ -208,7 +207,6 @@ class StaticIndex(Linear):
 
     index: tuple[Any, ...]
     view = True
-    keeps_nan = True
 
     def __hash__(self) -> int:
         # Slices have no hash before Python 3.12.
@@ -236,7 +234,7 @@ class StaticIndex(Linear):
         return f"{names[0]}[{index_text(self.index)}]"
 
 
-@dataclass(frozen=True)
+@parameters
 class Embed(Linear):
     """Put an array into zeros at a static index: the transpose of static indexing.   a[*t] -> a[*shape]"""
 
@@ -326,7 +324,7 @@ def flip(x: Any, axes: Sequence[int]) -> Any:
 # ---- counting ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Iota(NonDifferentiable):
     """``start + step * i`` for i below size, computed as NumPy's arange does.   -> dtype[size]"""
 
@@ -363,7 +361,7 @@ class Iota(NonDifferentiable):
         return f"{emit.constant(self.impl, 'arange')}()"
 
 
-@dataclass(frozen=True)
+@parameters
 class Eye(NonDifferentiable):
     """Ones on a diagonal.   -> dtype[rows, columns]"""
 

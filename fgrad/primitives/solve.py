@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import Aval, Shape, aval_of, broadcast_shapes
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import stop_gradient, sub
 from fgrad.primitives.families import NonDifferentiable, neg, reshape
 from fgrad.primitives.linalg import (
@@ -80,7 +80,7 @@ def _batch_factored(primitive: Any, args: Sequence[Any], mapped: Sequence[bool])
 # ---- general systems --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Solve(MatrixFunction):
     """The solution x of ``a x = b``.   f[*b, n, n] f[*b, n, k] -> f[*b, n, k]
 
@@ -169,7 +169,7 @@ class _SolvePullback:
         return ga, gb
 
 
-@dataclass(frozen=True)
+@parameters
 class Lu(NonDifferentiable):
     """Triangular factors, row exchanges.   f[*b, n, n] -> f[*b, n, n] i32[*b, n]
 
@@ -196,7 +196,7 @@ class Lu(NonDifferentiable):
         return self(args[0]), [True, True]
 
 
-@dataclass(frozen=True)
+@parameters
 class FactoredSolve(MatrixFunction):
     """`Solve`, with factors at hand.   f[*b, n, n] factors f[*b, n, k] -> f[*b, n, k]
 
@@ -261,7 +261,7 @@ class FactoredSolve(MatrixFunction):
 # ---- triangular systems -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class TriangularSolve(MatrixFunction):
     """The solution of a triangular system.   f[*b, n, n] f[*b, n, k] -> f[*b, n, k]
 
@@ -368,7 +368,7 @@ def triangular_solve_right(a: Any, b: Any, lower: bool, adjoint_matrix: bool = F
 # ---- inverses ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Inv(MatrixFunction):
     """The inverse.   f[*b, n, n] -> f[*b, n, n]"""
 
@@ -394,7 +394,7 @@ class Inv(MatrixFunction):
         return f"np.linalg.inv({names[0]})" if self.strict else super().lower(emit, *names)
 
 
-@dataclass(frozen=True)
+@parameters
 class Pinv(MatrixFunction):
     """The pseudo-inverse; its derivative is that at constant rank.   f[*b, m, n] -> f[*b, n, m]
 
@@ -458,7 +458,7 @@ def pinv_gradient(a: Any, p: Any, g: Any) -> Any:
     )
 
 
-@dataclass(frozen=True)
+@parameters
 class Lstsq(MatrixFunction):
     """The shortest x that minimises ``norm(a x - b)``.   f[*b, m, n] f[*b, m, k] -> f[*b, n, k]
 

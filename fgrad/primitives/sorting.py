@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import Aval, Shape, aval_of
+from fgrad.parameters import parameters
 from fgrad.primitives.families import General, Linear, NonDifferentiable, reshape
 from fgrad.primitives.indexing import Gather
 from fgrad.primitives.shape import batched_operands, iota
@@ -33,7 +33,7 @@ def _index_dtype() -> np.dtype[Any]:
 # ---- sorting -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Argsort(NonDifferentiable):
     """The order that sorts along an axis.   a[*s] -> i64[*s]
 
@@ -77,7 +77,7 @@ def stable_argsort(x: NDArray, axis: int) -> NDArray:
     return np.argsort(x, axis=axis, kind="stable") if ties else order
 
 
-@dataclass(frozen=True)
+@parameters
 class Argpartition(NonDifferentiable):
     """An order that puts the elements of rank `kth` in place along an axis.   a[*s] -> i64[*s]"""
 
@@ -98,7 +98,7 @@ class Argpartition(NonDifferentiable):
         return f"np.argpartition({names[0]}, {self.kth}, axis={self.axis})"
 
 
-@dataclass(frozen=True)
+@parameters
 class Sort(General):
     """The elements in order along an axis.   a[*s] -> a[*s]
 
@@ -161,7 +161,7 @@ class SortPullback:
         return [Permute(self.axis, back=True)(cts[0], *self.residuals)]
 
 
-@dataclass(frozen=True)
+@parameters
 class Permute(Linear):
     """The elements in another order along an axis, or `back` from it.   a[*s] i64[*s] -> a[*s]"""
 
@@ -208,7 +208,7 @@ def _grid(order: Any, axis: int, shape: Shape) -> list[Any]:
     return indices
 
 
-@dataclass(frozen=True)
+@parameters
 class Lexsort(NonDifferentiable):
     """The order that sorts by the last key, then by the one before.   a[*s] b[*s] ... -> i64[*s]"""
 
@@ -235,7 +235,7 @@ def _flat_lanes(x: NDArray, batch: int) -> NDArray:
     return x.reshape(math.prod(x.shape[:batch]), *x.shape[batch:])
 
 
-@dataclass(frozen=True)
+@parameters
 class Searchsorted(NonDifferentiable):
     """Where values belong in a sorted array.   a[*batch, n] b[*batch, *s] -> i64[*batch, *s]"""
 
@@ -268,7 +268,7 @@ class Searchsorted(NonDifferentiable):
         return f"np.searchsorted({names[0]}, {names[1]}, {self.side!r})"
 
 
-@dataclass(frozen=True)
+@parameters
 class Nonzero(NonDifferentiable):
     """The first `size` positions of true elements, then n, and how many there are.
 
@@ -304,7 +304,7 @@ class Nonzero(NonDifferentiable):
 # ---- counting ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@parameters
 class Bincount(NonDifferentiable):
     """How often each number below `length` occurs.   i[*batch, n] -> i64[*batch, length]
 
@@ -329,7 +329,7 @@ class Bincount(NonDifferentiable):
         return self(args[0]), True
 
 
-@dataclass(frozen=True)
+@parameters
 class Unique(NonDifferentiable):
     """The different rows, in order: first positions, which one each row is, how often, how many.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fgrad.avals import Aval, aval_of
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import sub
 from fgrad.primitives.factorizations import ValuesPullback, separated_reciprocals
 from fgrad.primitives.families import absorbing_product, match_aval, mul
@@ -35,7 +35,7 @@ from fgrad.primitives.solve import Inv
 from fgrad.tracing import derivative_rules
 
 
-@dataclass(frozen=True)
+@parameters
 class Eigh(Decomposition):
     """Eigenvalues and eigenvectors.   f[*b, n, n] -> r[*b, n] f[*b, n, n]
 
@@ -78,7 +78,7 @@ class Eigh(Decomposition):
         return f"np.linalg.eigh({hermitian_source(emit, names[0])})"
 
 
-@dataclass(frozen=True)
+@parameters
 class Eigvalsh(DecompositionPart):
     """Eigenvalues of the Hermitian part, in ascending order.   f[*b, n, n] -> r[*b, n]"""
 
@@ -107,7 +107,7 @@ class Eigvalsh(DecompositionPart):
         return f"np.linalg.eigvalsh({hermitian_source(emit, names[0])})"
 
 
-@dataclass(frozen=True)
+@parameters
 class Eig(Decomposition):
     """Complex eigenvalues and eigenvectors of unit norm.   f[*b, n, n] -> c[*b, n] c[*b, n, n]
 
@@ -150,7 +150,7 @@ class Eig(Decomposition):
         return (product(adjoint(Inv(False)(v)), inside, vh),)
 
 
-@dataclass(frozen=True)
+@parameters
 class Eigvals(DecompositionPart):
     """Complex eigenvalues.   f[*b, n, n] -> c[*b, n]"""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import Aval
+from fgrad.parameters import parameters
 from fgrad.primitives.families import NonDifferentiable, creation_is_staged
 
 
-@dataclass(frozen=True)
+@parameters
 class Tri(NonDifferentiable):
     """Where a matrix lies on or below a diagonal.   -> bool[rows, columns]"""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fgrad.avals import Aval
@@ -12,13 +11,14 @@ from fgrad.compiler.runtime import alias
 from fgrad.config import config
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.ir.passes import dce
+from fgrad.parameters import parameters
 from fgrad.tracing import Primitive, highest_level
 from fgrad.transforms.jvp import jvp_jaxpr, linear_form
 from fgrad.transforms.vjp import reverse_jaxpr, scatter_found
 from fgrad.transforms.vmap import batch_jaxpr
 
 
-@dataclass(frozen=True)
+@parameters
 class Call(Primitive):
     """Apply a compiled jaxpr.   *ins -> *outs"""
 
@@ -104,7 +104,7 @@ class CallPullback:
         return scatter_found(found, nonzero, self.reverse.needs)
 
 
-@dataclass(frozen=True)
+@parameters
 class Checkpointed(Call):
     """A call whose reverse mode keeps the inputs only, and computes the forward pass again.   *ins -> *outs
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fgrad import _tree
-from fgrad.array import Array, plain, snapshot, value, wrap
+from fgrad.array import Array, plain, snapshot, value, wrap, wrap_own
 from fgrad.avals import Aval, ShapeDtypeStruct, aval_of
 from fgrad.compiler import compiled
 from fgrad.config import config, jit_is_disabled
-from fgrad.dtypes import SUPPORTED, python_type
+from fgrad.dtypes import python_type
 from fgrad.errors import ArgumentError, StaleConstantError
 from fgrad.ir.jaxpr import Jaxpr
 from fgrad.source_info import (
@@ -145,11 +145,9 @@ class JitFunction:
                 leaf = plain(leaf)
                 kind = type(leaf)
             if kind is ndarray:
-                dtype = leaf.dtype
                 values.append(leaf)
                 kinds.append(leaf.shape)
-                kinds.append(dtype)
-                unusual = unusual or dtype not in SUPPORTED
+                kinds.append(leaf.dtype)
             elif kind in _PYTHON:
                 values.append(leaf)
                 kinds.append(kind)
@@ -157,12 +155,15 @@ class JitFunction:
                 traced = traced or isinstance(leaf, Tracer)
                 unusual = True
                 values.append(leaf)
-        if unusual:
-            values = leaf_values(values, "jit", self._fun, args, kwargs)
-            kinds = [part for v in values for part in _kinds_of(aval_of(v))]
         order = _tree.order_key(treedef) if table.has_order else ()
         key = (tuple(kinds), order, static_key, config.enable_x64)
-        entry = table.entries.get(key)
+        entry = None if unusual else table.entries.get(key)
+        if entry is None:
+            # No entry was ever made for a type that has to be converted first.
+            values = leaf_values(values, "jit", self._fun, args, kwargs)
+            kinds = [part for v in values for part in _kinds_of(aval_of(v))]
+            key = (tuple(kinds), order, static_key, config.enable_x64)
+            entry = table.entries.get(key)
         captured: list[Any] = []
         if entry is None:
             entry, captured = self._trace(args, kwargs, static, treedef, values)
@@ -180,12 +181,8 @@ class JitFunction:
             if run is None:
                 run = entry.run = compiled(entry.jaxpr).run
             outs = run(*values)
-            for out in outs:
-                if type(out) is ndarray:
-                    out.setflags(write=False)
-        if entry.single:
-            return wrap(outs[0])
-        return _tree.unflatten(entry.out_treedef, [wrap(out) for out in outs])
+        results = [wrap_own(out) for out in outs]
+        return results[0] if entry.single else _tree.unflatten(entry.out_treedef, results)
 
     def _trace(
         self, args: Any, kwargs: Any, static: Static | None, treedef: Any, values: Sequence[Any]

@@ -1,0 +1,159 @@
+"""Exact rewrites of a program before it is emitted: what computes nothing is cancelled.
+
+Every rewrite keeps each value to the last bit, signed zeros and NaN included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fgrad.avals import aval_of
+from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from fgrad.ir.passes import cse, dce, inline_calls
+from fgrad.primitives.elementwise import conj, div, real, stop_gradient, sub
+from fgrad.primitives.families import (
+    BroadcastTo,
+    Convert,
+    Elementwise,
+    Full,
+    Reshape,
+    absorbing_product,
+    add,
+    mul,
+    neg,
+)
+from fgrad.primitives.shape import Transpose
+
+
+def simplify(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with calls inlined, what cancels cancelled, equal work done once, dead work dropped."""
+    return dce(cse(cancel(inline_calls(jaxpr))))
+
+
+def cancel(jaxpr: Jaxpr) -> Jaxpr:
+    """One walk over the equations; each is rewritten by what is known of its operands."""
+    walk = _Walk(jaxpr)
+    eqns = [kept for eqn in jaxpr.eqns if (kept := walk.rewrite(eqn)) is not None]
+    outvars = [walk.current(a) for a in jaxpr.outvars]
+    return Jaxpr(jaxpr.constvars, jaxpr.consts, jaxpr.invars, eqns, outvars, jaxpr.name)
+
+
+class _Walk:
+    def __init__(self, jaxpr: Jaxpr) -> None:
+        #: What stands for a variable whose equation was dropped.
+        self.same: dict[Any, Atom] = {}
+        self.made_by: dict[Any, Eqn] = {}
+        #: Arrays that repeat one scalar.
+        self.scalars: dict[Any, Literal] = {}
+        for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
+            if type(const) is np.ndarray and const.ndim and _repeats_one_number(const):
+                self.scalars[var] = Literal(const[(0,) * const.ndim])
+
+    def current(self, atom: Atom) -> Atom:
+        return atom if type(atom) is Literal else self.same.get(atom, atom)
+
+    def maker(self, atom: Atom) -> tuple[Any, tuple[Atom, ...]]:
+        """The primitive that made a value and its operands."""
+        eqn = self.made_by.get(atom)
+        return (None, ()) if eqn is None else (eqn.primitive, eqn.inputs)
+
+    def rewrite(self, eqn: Eqn) -> Eqn | None:
+        inputs = tuple([self.current(a) for a in eqn.inputs])
+        primitive = eqn.primitive
+        if primitive.multiple_results or primitive.effectful:
+            return eqn._replace(inputs=inputs)
+        (out,) = eqn.outputs
+        if isinstance(primitive, Elementwise):
+            inputs = self.unstretched(primitive, inputs, out)
+            primitive, inputs = self.signs(primitive, inputs, out)
+        elif inputs and isinstance(primitive, Reshape | Transpose):
+            primitive, inputs = self.merged(primitive, inputs)
+        elif type(primitive) is Full and primitive.shape:
+            self.scalars[out] = Literal(primitive.dtype.type(primitive.fill))
+        kept = self.unchanged(primitive, inputs)
+        if kept is not None and kept.aval == out.aval:
+            self.same[out] = kept
+            return None
+        rewritten = eqn._replace(primitive=primitive, inputs=inputs)
+        self.made_by[out] = rewritten
+        return rewritten
+
+    def unstretched(
+        self, primitive: Elementwise, inputs: tuple[Atom, ...], out: Var
+    ) -> tuple[Atom, ...]:
+        """Operands as they were before they were stretched, where broadcasting stretches them anyway."""
+        operands = list(inputs)
+        for position, atom in enumerate(inputs):
+            made_by, sources = self.maker(atom)
+            source = sources[0] if type(made_by) is BroadcastTo else self.scalars.get(atom)
+            if source is None:
+                continue
+            operands[position] = source
+            if primitive.abstract_eval(*[a.aval for a in operands]) != out.aval:
+                operands[position] = atom
+        return tuple(operands)
+
+    def signs(
+        self, primitive: Any, inputs: tuple[Atom, ...], out: Var
+    ) -> tuple[Any, tuple[Atom, ...]]:
+        """``x + -y`` is ``x - y``, ``x - -y`` is ``x + y``, ``-(c * x)`` is ``-c * x``."""
+        if primitive is neg:
+            made_by, operands = self.maker(inputs[0])
+            if made_by is mul:
+                for i in (0, 1):
+                    constant, other = operands[i], operands[1 - i]
+                    # A complex product has terms that cancel to zeros of another sign.
+                    if type(constant) is Literal and out.aval.dtype.kind == "f":
+                        return mul, (Literal(-constant.value, constant.aval), other)
+        if primitive is add or primitive is sub:
+            made_by, operands = self.maker(inputs[1])
+            if made_by is neg and operands[0].aval.dtype.kind in "fc":
+                return (sub if primitive is add else add), (inputs[0], operands[0])
+        return primitive, inputs
+
+    def merged(self, primitive: Any, inputs: tuple[Atom, ...]) -> tuple[Any, tuple[Atom, ...]]:
+        """Two reshapes, or two permutations, in one."""
+        made_by, operands = self.maker(inputs[0])
+        if type(made_by) is type(primitive):
+            if type(primitive) is Reshape:
+                return primitive, operands
+            first = made_by.permutation
+            return Transpose(tuple([first[axis] for axis in primitive.permutation])), operands
+        return primitive, inputs
+
+    def unchanged(self, primitive: Any, inputs: Sequence[Atom]) -> Atom | None:
+        """The operand, or an earlier value, that equals the result if it has its type."""
+        if not inputs:
+            return None
+        first = inputs[0]
+        if primitive is neg:
+            made_by, operands = self.maker(first)
+            return operands[0] if made_by is neg else None
+        if primitive is real or primitive is conj:
+            return first if first.aval.dtype.kind != "c" else None
+        if primitive is stop_gradient or isinstance(primitive, Reshape | BroadcastTo | Convert):
+            return first
+        if type(primitive) is Transpose:
+            return first if list(primitive.permutation) == sorted(primitive.permutation) else None
+        if primitive is mul or primitive is absorbing_product:
+            if _is_one(inputs[1]):
+                return first
+            return inputs[1] if _is_one(first) else None
+        if primitive is div:
+            return first if _is_one(inputs[1]) else None
+        return None
+
+
+def _is_one(atom: Atom) -> bool:
+    return type(atom) is Literal and aval_of(atom.value).dtype.kind in "fiub" and atom.value == 1
+
+
+def _repeats_one_number(array: np.ndarray[Any, Any]) -> bool:
+    if not array.size:
+        return False
+    first = array[(0,) * array.ndim]
+    # Zeros of either sign are equal, and no NaN is.
+    return not any(array.strides) or bool(first != 0 and (array == first).all())
