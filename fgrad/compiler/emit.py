@@ -45,7 +45,7 @@ class Emitter:
         self._by_key: dict[Any, str] = {}
         self._fresh = _identifiers()
         # Variables and constants share one function: no name stands for two things.
-        self._taken = {"np", self.name}
+        self._taken = {"np", self.name, *dir(builtins), *keyword.kwlist}
         #: The types of the operands of the equation being lowered.
         self.operands: list[Aval] = []
         self._names: dict[Var, str] = {}
@@ -102,22 +102,22 @@ class Emitter:
     # -- names --
 
     def var(self, var: Var) -> str:
-        if var not in self._names:
+        name = self._names.get(var)
+        if name is None:
             name = next(self._fresh)
-            while name in self._taken or hasattr(builtins, name):
+            while name in self._taken:
                 name = next(self._fresh)
-            self._taken.add(name)
             self._names[var] = name
-        return self._names[var]
+        return name
 
     def atom(self, atom: Atom) -> str:
         if isinstance(atom, Literal):
             return self.scalar(atom.value)
         return self.var(atom)
 
-    def beside(self, atom: Atom, name: str) -> str:
+    def beside(self, atom: Literal, name: str) -> str:
         """A literal beside an array of its type may be a Python float, which reads better."""
-        if type(atom) is Literal and atom.aval.dtype in (np.float32, np.float64):
+        if atom.aval.dtype in (np.float32, np.float64):
             if any(a.shape and a.dtype == atom.aval.dtype for a in self.operands):
                 return self.scalar(float(atom.value))
         return name
@@ -145,7 +145,9 @@ class Emitter:
         primitive = eqn.primitive
         names = [self.atom(a) for a in eqn.inputs]
         if isinstance(primitive, Elementwise):
-            names = [self.beside(a, name) for a, name in zip(eqn.inputs, names, strict=True)]
+            for i, atom in enumerate(eqn.inputs):
+                if type(atom) is Literal:
+                    names[i] = self.beside(atom, names[i])
         if position is not None and self.guards is not None and primitive is absorbing_product:
             primitive = mul
         statement = None
@@ -250,14 +252,14 @@ class Emitter:
                 lines.append(f"{indent}# {place}")
             position = self._overwritten.get(eqn.outputs[0]) if eqn.outputs else None
             lines.append(indent + self.statement(eqn, position))
-            kept = {self.var(v) for v in eqn.outputs}
             if self.guards is not None:
                 lines.extend(self.look(v, indent) for v in eqn.outputs if v in self.guards)
             large = [v for v in gone if v in self._names and _bytes(v.aval) >= _WORTH_DROPPING]
-            names = [self._names[v] for v in large]
-            droppable = [n for n in names if n not in self.constants and n not in kept]
-            if droppable:
-                lines.append(f"{indent}del {', '.join(droppable)}")
+            if large:
+                kept = {*self.constants, *[self.var(v) for v in eqn.outputs]}
+                dropped = [self._names[v] for v in large if self._names[v] not in kept]
+                if dropped:
+                    lines.append(f"{indent}del {', '.join(dropped)}")
         return lines
 
     def results(self, jaxpr: Jaxpr) -> list[str]:
@@ -293,5 +295,4 @@ def _identifiers() -> Iterator[str]:
     for length in itertools.count(1):
         for combination in itertools.product(letters, repeat=length):
             name = "".join(combination)
-            if not keyword.iskeyword(name):
-                yield name
+            yield name

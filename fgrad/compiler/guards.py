@@ -12,6 +12,8 @@ from typing import Any
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var
 from fgrad.primitives.families import Bilinear, Elementwise, Linear, absorbing_product
 
+_HARMLESS = (Elementwise, Linear, Bilinear)
+
 
 def place_guards(jaxpr: Jaxpr) -> frozenset[Var] | None:
     """The variables to look at once they are computed; None for a program without absorbing products."""
@@ -24,8 +26,8 @@ def place_guards(jaxpr: Jaxpr) -> frozenset[Var] | None:
     exposed: set[Any] = set()
     for eqn in reversed(jaxpr.eqns):
         reached = [a for a in eqn.inputs if type(a) is not Literal]
-        harmless = isinstance(eqn.primitive, Elementwise | Linear | Bilinear)
-        if not harmless or any(v in exposed for v in eqn.outputs):
+        harmless = isinstance(eqn.primitive, _HARMLESS)
+        if not harmless or not exposed.isdisjoint(eqn.outputs):
             exposed.update(reached)
         if _keeps_nan(eqn):
             (out,) = eqn.outputs

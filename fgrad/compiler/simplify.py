@@ -61,13 +61,15 @@ class _Walk:
         return (None, ()) if eqn is None else (eqn.primitive, eqn.inputs)
 
     def rewrite(self, eqn: Eqn) -> Eqn | None:
-        inputs = tuple([self.current(a) for a in eqn.inputs])
+        same = self.same
+        inputs = tuple([a if type(a) is Literal else same.get(a, a) for a in eqn.inputs])
         primitive = eqn.primitive
         if primitive.multiple_results or primitive.effectful:
             return eqn._replace(inputs=inputs)
         (out,) = eqn.outputs
         if isinstance(primitive, Elementwise):
-            inputs = self.unstretched(primitive, inputs, out)
+            if out.aval.shape:
+                inputs = self.unstretched(primitive, inputs, out)
             primitive, inputs = self.signs(primitive, inputs, out)
         elif inputs and isinstance(primitive, Reshape | Transpose):
             primitive, inputs = self.merged(primitive, inputs)
@@ -77,7 +79,9 @@ class _Walk:
         if kept is not None and kept.aval == out.aval:
             self.same[out] = kept
             return None
-        rewritten = eqn._replace(primitive=primitive, inputs=inputs)
+        rewritten = eqn
+        if primitive is not eqn.primitive or inputs != eqn.inputs:
+            rewritten = eqn._replace(primitive=primitive, inputs=inputs)
         self.made_by[out] = rewritten
         return rewritten
 

@@ -75,6 +75,8 @@ def inline_calls(jaxpr: Jaxpr, checkpoints: bool = False, rules: bool = True) ->
     Calls that recompute in reverse mode stay as they are, unless `checkpoints` says otherwise. Calls with
     rules of their own stay if `rules` is false: what is yet to be transformed needs them.
     """
+    if not checkpoints and all(eqn.primitive.inlinable is None for eqn in jaxpr.eqns):
+        return jaxpr
     constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
     eqns: list[Eqn] = []
     substitution: dict[Var, Atom] = {}
@@ -127,8 +129,7 @@ def cse(jaxpr: Jaxpr) -> Jaxpr:
     eqns: list[Eqn] = []
     for eqn in jaxpr.eqns:
         inputs = tuple(
-            a if type(a) is Literal else substitution.get(a, a)  # type: ignore[arg-type]
-            for a in eqn.inputs
+            [a if type(a) is Literal else substitution.get(a, a) for a in eqn.inputs]  # type: ignore[arg-type]
         )
         if eqn.primitive.effectful:
             eqns.append(Eqn(eqn.primitive, inputs, eqn.outputs, eqn.source, eqn.silent))
@@ -136,7 +137,7 @@ def cse(jaxpr: Jaxpr) -> Jaxpr:
         key = (eqn.primitive, *(_literal_key(a) if type(a) is Literal else a for a in inputs))
         earlier = known.setdefault(key, eqn.outputs)
         if earlier is eqn.outputs:
-            eqns.append(Eqn(eqn.primitive, inputs, eqn.outputs, eqn.source, eqn.silent))
+            eqns.append(eqn if inputs == eqn.inputs else eqn._replace(inputs=inputs))
         else:
             substitution.update(zip(eqn.outputs, earlier, strict=True))
     outvars = [a if type(a) is Literal else substitution.get(a, a) for a in jaxpr.outvars]  # type: ignore[arg-type]
@@ -144,5 +145,7 @@ def cse(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def _literal_key(literal: Literal) -> tuple[Any, ...]:
-    # The bytes tell 0.0 from -0.0 and one NaN from another.
-    return type(literal.value), literal.aval, np.asarray(literal.value).tobytes()
+    # The text or the bytes tell 0.0 from -0.0.
+    value = literal.value
+    exact = value.tobytes() if isinstance(value, np.generic) else repr(value)
+    return type(value), exact
