@@ -6,19 +6,32 @@ from typing import Any
 import pytest
 
 import fgrad
+import fgrad.numpy as fnp
 from benchmarks.comparison import Comparison
-from benchmarks.programs import MLP_SIZES, mlp_arguments, mlp_gradient_by_hand, mlp_loss
+from benchmarks.programs import (
+    MLP_SIZES,
+    mlp_arguments,
+    mlp_gradient_by_hand,
+    mlp_loss,
+    mlp_loss_spelled_out,
+)
 
 TITLE = "jit(grad(loss)) of a network, float32"
 TARGET = 1.2
 ROWS = 128
 
 
-def network(sizes: str) -> Comparison:
+LOSSES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "": mlp_loss(fgrad.nn),
+    ", loss spelled out": mlp_loss_spelled_out(fnp),
+}
+
+
+def network(sizes: str, form: str) -> Comparison:
     args = mlp_arguments(MLP_SIZES[sizes], ROWS)
-    gradient = fgrad.jit(fgrad.grad(mlp_loss(fgrad.nn)))
+    gradient = fgrad.jit(fgrad.grad(LOSSES[form]))
     return Comparison(
-        f"network {sizes}, {ROWS} rows",
+        f"network {sizes}, {ROWS} rows{form}",
         lambda: gradient(*args),
         lambda: mlp_gradient_by_hand(*args),
         "NumPy by hand",
@@ -28,7 +41,9 @@ def network(sizes: str) -> Comparison:
 
 
 COMPARISONS: dict[str, Callable[[], Comparison]] = {
-    sizes: lambda sizes=sizes: network(sizes) for sizes in MLP_SIZES
+    sizes + form: lambda sizes=sizes, form=form: network(sizes, form)
+    for sizes in MLP_SIZES
+    for form in LOSSES
 }
 
 

@@ -4,9 +4,9 @@
 
 Each of five seeds draws its own split of the 1,797 images into training, validation and test rows.
 The weights kept are those of the epoch with the lowest validation loss; the test rows are used
-once, after that choice. The program prints the test accuracy of each seed, their mean and the
-worst, writes the confusion matrix and the loss curves as one picture, and exits with status 1 if
-the mean is below the target.
+once, after that choice, and were not looked at while the settings were chosen. The program prints
+the test accuracy of each seed, their mean and the worst, writes the confusion matrix and the loss
+curves as one picture, and exits with status 1 if the mean is below the target.
 """
 
 import argparse
@@ -40,6 +40,8 @@ BATCH = 100
 PEAK_STEP, WEIGHT_DECAY = 1.2e-2, 1e-2
 MOVED_SHARE, PIXEL_NOISE = 0.3, 0.1
 TARGET = 0.97
+# The settings above were chosen with seeds below this one: those seeds' test rows have been looked at.
+FIRST_SEED = 7100
 
 
 class Split(NamedTuple):
@@ -228,11 +230,12 @@ def main():
 
     start = time.perf_counter()
     data = load()
+    seeds = range(FIRST_SEED, FIRST_SEED + arguments.seeds)
     with tqdm(total=arguments.seeds * arguments.epochs, unit="epoch", mininterval=0.5) as progress:
-        results = [train(data, seed, arguments.epochs, progress) for seed in range(arguments.seeds)]
+        results = [train(data, seed, arguments.epochs, progress) for seed in seeds]
     seconds = time.perf_counter() - start
 
-    for seed, result in enumerate(results):
+    for seed, result in zip(seeds, results, strict=True):
         kept = result.best_epoch + 1
         print(f"seed {seed}: test accuracy {result.accuracy:.2%}, weights of epoch {kept}")
     accuracies = [result.accuracy for result in results]
