@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import itertools
 import keyword
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from fgrad.avals import Aval
 from fgrad.compiler.plan import overwritten_operands
 from fgrad.compiler.runtime import alias, seal
 from fgrad.config import config
+from fgrad.dtypes import FLOAT32, FLOAT64
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, last_uses
 from fgrad.primitives.families import (
     LARGE_FOR_DOT,
@@ -43,6 +45,8 @@ class Emitter:
             self.name = "f_" + self.name
         self.constants: dict[str, Any] = {"np": np}
         self._by_key: dict[Any, str] = {}
+        #: How many constants share a hint: the next name is found at once.
+        self._counts: dict[str, int] = {}
         self._fresh = _identifiers()
         # Variables and constants share one function: no name stands for two things.
         self._taken = {"np", self.name, *dir(builtins), *keyword.kwlist}
@@ -58,18 +62,21 @@ class Emitter:
 
     def constant(self, value: Any, hint: str) -> str:
         """A name for a Python object that the code refers to."""
-        key = value if callable(value) else id(value)
+        key: Any = value if callable(value) else id(value)
+        if isinstance(value, np.generic):
+            key = value.dtype, value.tobytes()
         known = self._by_key.get(key)
         if known is not None:
             return known
         hint = re.sub(r"\W", "_", hint) or "constant"
         if keyword.iskeyword(hint) or not hint.isidentifier():
             hint = "_" + hint
-        name = hint
-        for number in itertools.count(1):
-            if name not in self._taken:
-                break
+        number = self._counts.get(hint, 0)
+        name = f"{hint}_{number}" if number else hint
+        while name in self._taken:
+            number += 1
             name = f"{hint}_{number}"
+        self._counts[hint] = number + 1
         self._taken.add(name)
         self.constants[name] = value
         self._by_key[key] = name
@@ -79,20 +86,19 @@ class Emitter:
         return f"np.{dtype.name}" if dtype.kind != "b" else "np.bool_"
 
     def scalar(self, value: Any) -> str:
-        if type(value) in (bool, int) or (type(value) is float and np.isfinite(value)):
+        if type(value) in (bool, int) or (type(value) is float and math.isfinite(value)):
             return repr(value)
         return self.constant(value, "scalar")
 
     def takes_operators(self, symbol: str) -> bool:
         """Whether a binary operator on the operands does exactly what the ufunc does."""
-        avals = self.operands
-        if any(a.shape for a in avals):
+        left, right = self.operands
+        if left.shape or right.shape:
             return True
         # NumPy's integer scalars warn of an overflow, and its complex ones divide in another way.
         # Python's numbers raise where they divide by zero.
-        return all(a.dtype == np.float64 if a.weak else a.dtype.kind == "f" for a in avals) and (
-            symbol in "+-*" or not all(a.weak for a in avals)
-        )
+        floats = left.dtype.kind == "f" and right.dtype.kind == "f"
+        return floats and (symbol in "+-*" or not (left.weak and right.weak))
 
     def absorbing_product(self, ct: str, slope: str) -> str:
         if self.guards is not None:
@@ -117,9 +123,11 @@ class Emitter:
 
     def beside(self, atom: Literal, name: str) -> str:
         """A literal beside an array of its type may be a Python float, which reads better."""
-        if atom.aval.dtype in (np.float32, np.float64):
-            if any(a.shape and a.dtype == atom.aval.dtype for a in self.operands):
-                return self.scalar(float(atom.value))
+        dtype = atom.aval.dtype
+        if dtype is FLOAT64 or dtype is FLOAT32:
+            for aval in self.operands:
+                if aval.shape and aval.dtype == dtype:
+                    return self.scalar(float(atom.value))
         return name
 
     # -- statements --
@@ -156,17 +164,17 @@ class Emitter:
         if statement is not None:
             self._names[eqn.outputs[0]] = names[position]  # type: ignore[index]
             return f"{statement}  # {self.kind(eqn.outputs[0].aval)}"
-        weak = any(v.aval.weak for v in eqn.outputs)
+        avals = [v.aval for v in eqn.outputs]
+        weak = True in [a.weak for a in avals]
         if not config.enable_x64 or (weak and not isinstance(primitive, Ufunc)):
             # Python scalars stay Python scalars, and 32-bit mode narrows: the implementation does both.
             expression = Primitive.lower(primitive, self, *names)
         else:
             expression = primitive.lower(self, *names)
-        targets = ", ".join(self.var(v) for v in eqn.outputs)
+        targets = ", ".join([self.var(v) for v in eqn.outputs])
         if primitive.multiple_results:
             targets = f"[{targets}]"
-        kinds = ", ".join([self.kind(v.aval) for v in eqn.outputs])
-        return f"{targets} = {expression}  # {kinds}"
+        return f"{targets} = {expression}  # {', '.join([self.kind(a) for a in avals])}"
 
     def source(self, jaxpr: Jaxpr) -> str:
         """The whole module: the entry point comes last, and is named after the user's function."""

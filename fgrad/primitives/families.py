@@ -16,6 +16,8 @@ of the answer's shape and dtype, and `match_aval` brings it to its primal's.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import field
@@ -117,7 +119,10 @@ class Elementwise(_Declared, abstract=True):
             # Where the types are at fault, the typing rule says so in better words than NumPy.
             self.abstract_eval(*map(aval_of, values))
             raise
-        if type(answer) is not ndarray:
+        if type(answer) is ndarray:
+            if config.enable_x64:
+                return answer
+        else:
             for v in values:
                 if type(v) not in _PYTHON:
                     break
@@ -246,6 +251,9 @@ class Ufunc(Elementwise, abstract=True):
         self.arity = len(partials) if partials is not None else (arity or function.nin)  # type: ignore[attr-defined]
         self.partials = partials or ()
         self._types: dict[Any, np.dtype[Any]] = {}
+        if type(self).compute is Ufunc.compute:
+            # Without a frame in between, since it is what most eager calls run.
+            self.compute = function  # type: ignore[method-assign]
         SINGLETONS[name] = self
 
     @property
@@ -272,7 +280,7 @@ class Ufunc(Elementwise, abstract=True):
         return dtype
 
     def lower(self, emit: Any, *names: str) -> str:
-        weak = all(aval.weak for aval in emit.operands)
+        weak = all([aval.weak for aval in emit.operands])
         symbol = _SYMBOLS.get(self.function)
         if symbol is not None and emit.takes_operators(symbol):
             left, right = names
@@ -342,6 +350,10 @@ def _nep50_operand(aval: Aval) -> Any:
 
 def common_dtype(avals: Iterable[Aval]) -> np.dtype[Any]:
     """The dtype that values of these types promote to (NEP 50)."""
+    avals = list(avals)
+    first = avals[0].dtype
+    if not any([a.weak or a.dtype != first for a in avals]):
+        return dtypes.canonical(first)
     samples = [_weak_sample(a) if a.weak else a.dtype for a in avals]
     return dtypes.canonical(np.result_type(*samples))
 
@@ -715,7 +727,7 @@ class Full(NonDifferentiable):
 
 
 def _is_negative_zero(fill: Any) -> bool:
-    return isinstance(fill, complex) or bool(np.signbit(np.float64(fill)))
+    return isinstance(fill, complex) or math.copysign(1.0, fill) < 0
 
 
 def creation_is_staged(shape: Shape) -> bool:
@@ -726,15 +738,21 @@ def creation_is_staged(shape: Shape) -> bool:
     return size > 1024
 
 
+#: The primitives of these parameters, made once: to make one costs as much as NumPy takes to run it.
+reshape_to = functools.lru_cache(1024)(Reshape)
+sum_over = functools.lru_cache(1024)(Sum)
+
+
 def reshape(x: Any, shape: Shape) -> Any:
-    return x if _shape(x) == shape else Reshape(shape)(x)
+    return x if shape_of(x) == shape else reshape_to(shape)(x)
 
 
 def broadcast_to(x: Any, shape: Shape) -> Any:
-    return x if _shape(x) == shape else BroadcastTo(shape)(x)
+    return x if shape_of(x) == shape else BroadcastTo(shape)(x)
 
 
-def _shape(x: Any) -> Shape:
+def shape_of(x: Any) -> Shape:
+    """The shape of an inside value."""
     return () if type(x) in _PYTHON else x.shape
 
 
@@ -779,7 +797,7 @@ def match_aval(x: Any, aval: Aval) -> Any:
 
 def _size(x: Any) -> int:
     size = 1
-    for n in _shape(x):
+    for n in shape_of(x):
         size *= n
     return size
 
