@@ -103,7 +103,8 @@ def to_bool(tracer: Tracer) -> bool:
     if known is None:
         raise TracerBoolConversionError(
             f"a branch needs the truth value of {describe_unknown(tracer)}, which is unknown while tracing "
-            f"({here()}); use fgrad.numpy.where or fgrad.lax.cond to choose by it, or {make_known(tracer)}"
+            f"({here()}); use fgrad.numpy.where or fgrad.lax.cond to choose by it, fgrad.lax.while_loop to loop "
+            f"while it holds, or {make_known(tracer)}"
         )
     return bool(known)
 
@@ -125,8 +126,8 @@ def to_index(tracer: Tracer) -> int:
             tracer,
             TracerIntegerConversionError(
                 f"an integer is needed here, but got {describe_unknown(tracer)}, which is unknown while "
-                f"tracing ({here()}); {make_known(tracer)}; to index a NumPy array a with it, write "
-                "fgrad.numpy.asarray(a)[i]; to put it into an array, use fgrad.numpy.array, fgrad.numpy.stack "
+                f"tracing ({here()}); {make_known(tracer)}; to loop so many times, use fgrad.lax.fori_loop; to "
+                "index a NumPy array a with it, write fgrad.numpy.asarray(a)[i]; to put it into an array, use fgrad.numpy.array, fgrad.numpy.stack "
                 "or x.at[...]"
             ),
         )

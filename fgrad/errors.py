@@ -160,9 +160,10 @@ class UnsupportedArrayError(FgradError, TypeError):
 class ConcretizationTypeError(FgradError, TypeError):
     """The value of a traced array is needed, but it is unknown while tracing.
 
-    Under ``jit`` and ``checkpoint``, and for the mapped arguments of ``vmap``, a function runs once
-    for all values that its arguments may take. The classes below say for which purpose the value was
-    needed; this one stands for the remaining purposes.
+    Under ``jit`` and ``checkpoint``, in the bodies of ``scan``, ``while_loop`` and ``cond``, and for the
+    mapped arguments of ``vmap``, a function runs once for all values that its arguments may take.
+    ``fgrad.numpy.where``, ``lax.cond`` and ``lax.while_loop`` choose and loop by unknown values. The
+    classes below say for which purpose the value was needed; this one stands for the remaining purposes.
 
     Wrong::
 
@@ -178,8 +179,8 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """A branch on the unknown value of a traced array.
 
     ``if``, ``while``, ``and``, ``or``, ``not`` and ``assert`` need a truth value. Under ``grad`` and
-    its kin there is one. Under ``jit`` and ``vmap``, choose with ``where``, or make the argument
-    static.
+    its kin there is one. Under ``jit`` and ``vmap``, choose with ``where`` or ``lax.cond``, loop with
+    ``lax.while_loop``, or make the argument static.
 
     Wrong::
 
@@ -200,7 +201,8 @@ class TracerBoolConversionError(ConcretizationTypeError):
 class TracerIntegerConversionError(ConcretizationTypeError):
     """A traced array of unknown value where Python needs an integer.
 
-    Sizes, shapes, axes and numbers of repetitions must be known while tracing.
+    Sizes, shapes, axes and numbers of repetitions must be known while tracing. ``lax.fori_loop`` loops an
+    unknown number of times.
 
     Wrong::
 
