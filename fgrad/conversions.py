@@ -127,8 +127,8 @@ def to_index(tracer: Tracer) -> int:
             TracerIntegerConversionError(
                 f"an integer is needed here, but got {describe_unknown(tracer)}, which is unknown while "
                 f"tracing ({here()}); {make_known(tracer)}; to loop so many times, use fgrad.lax.fori_loop; to "
-                "index a NumPy array a with it, write fgrad.numpy.asarray(a)[i]; to put it into an array, use fgrad.numpy.array, fgrad.numpy.stack "
-                "or x.at[...]"
+                "index a NumPy array a with it, write fgrad.numpy.asarray(a)[i]; to put it into an array, use "
+                "fgrad.numpy.array, fgrad.numpy.stack or x.at[...]"
             ),
         )
     return int(known)

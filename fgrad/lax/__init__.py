@@ -1,5 +1,6 @@
 """Operations under the names and signatures of ``jax.lax``."""
 
+from fgrad.lax.associative_scan import associative_scan
 from fgrad.lax.elementwise import (
     abs,
     acos,
@@ -152,6 +153,7 @@ __all__ = [
     "argmin",
     "asin",
     "asinh",
+    "associative_scan",
     "atan",
     "atan2",
     "atanh",
