@@ -12,6 +12,7 @@ from fgrad import (
     lax,
     nn,
     numpy,
+    random,
     test_util,
     tree,
     tree_util,
@@ -31,7 +32,7 @@ from fgrad.transforms.make_jaxpr import eval_shape, make_jaxpr
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
-_guard(numpy, numpy.linalg, numpy.fft, lax, nn, tree, tree_util, test_util, extend)
+_guard(numpy, numpy.linalg, numpy.fft, lax, nn, random, tree, tree_util, test_util, extend)
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ __all__ = [
     "make_jaxpr",
     "nn",
     "numpy",
+    "random",
     "remat",
     "test_util",
     "tree",

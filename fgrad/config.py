@@ -16,10 +16,13 @@ _DEFAULTS: dict[str, Any] = {
     "check_jaxprs": False,
     "debug_nans": False,
     "debug_stale": False,
+    "debug_key_reuse": False,
+    "default_prng_impl": "threefry2x32",
     "explain_cache_misses": False,
     "traceback_filtering": "auto",
 }
 _CHOICES: dict[str, tuple[Any, ...]] = {
+    "default_prng_impl": ("threefry2x32", "philox", "rbg", "unsafe_rbg"),
     "traceback_filtering": ("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
 }
 # Flags of JAX that choose hardware, precision or caches that do not exist here: accepted, kept, unused.
@@ -36,11 +39,9 @@ _INERT = (
     "persistent_cache_min_compile_time_secs",
     "persistent_cache_min_entry_size_bytes",
     "threefry_partitionable",
-    "default_prng_impl",
     "transfer_guard",
     "check_tracer_leaks",
     "enable_custom_prng",
-    "debug_key_reuse",
 )
 
 
@@ -69,6 +70,8 @@ class Config:
     enable_x64: bool
     check_jaxprs: bool
     debug_nans: bool
+    debug_key_reuse: bool
+    default_prng_impl: str
     #: Whether any check of every result is on.
     checks_results: bool
 
@@ -124,7 +127,7 @@ class Config:
 
     def key(self) -> tuple[Any, ...]:
         """The flags that change what a trace looks like: part of every trace's cache key."""
-        return (self.enable_x64,)
+        return (self.enable_x64, self.default_prng_impl)
 
 
 config = Config()

@@ -9,6 +9,48 @@ import numpy as np
 from fgrad.config import config
 from fgrad.errors import DTypeError
 
+
+class extended(np.generic):
+    """Above the types of elements that NumPy does not know."""
+
+
+class prng_key(extended):
+    """Above the types of random keys: ``issubdtype(key.dtype, prng_key)`` holds for every key."""
+
+
+class KeyDType:
+    """The dtype of random keys of one implementation.
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> fgrad.random.key(0).dtype
+    key<fry>
+    """
+
+    __slots__ = ("implementation", "itemsize", "name")
+    type = prng_key
+    kind = "V"
+
+    def __init__(self, implementation: str) -> None:
+        self.implementation = implementation
+        threefry = implementation == "threefry2x32"
+        self.itemsize = 8 if threefry else 16
+        self.name = "key<fry>" if threefry else f"key<{implementation}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyDType) and self.implementation == other.implementation
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeyDType, (self.implementation,)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 # The dtype of tangents and cotangents of integers and booleans; JAX uses the same structure.
 float0: np.dtype[Any] = np.dtype([("float0", np.void, 0)])
 

@@ -32,7 +32,7 @@ def defined(f: Callable[..., Any]) -> str:
 @pytest.fixture(autouse=True)
 def flags_as_before() -> Iterator[None]:
     yield
-    for name in ("debug_nans", "debug_stale"):
+    for name in ("debug_nans", "debug_stale", "debug_key_reuse"):
         fgrad.config.update(name, False)
     fgrad.config.update("traceback_filtering", "auto")
 

@@ -16,7 +16,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import samples, samples_arrays, samples_linalg  # noqa: F401  they enter makers
+from support import (  # noqa: F401  they enter makers
+    samples,
+    samples_arrays,
+    samples_linalg,
+    samples_random,
+)
 from support.draws import DTYPES, Draw, NotApplicable, Sample, from_hypothesis, from_seed, numbers
 
 import fgrad.primitives

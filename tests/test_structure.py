@@ -31,6 +31,7 @@ LAYERS = {
     "numpy": 5,
     "lax": 5,
     "nn": 5,
+    "random": 5,
     "tree": 5,
     "tree_util": 5,
     "extend": 5,
@@ -173,6 +174,7 @@ def public_objects():
         fgrad.numpy.linalg,
         fgrad.lax,
         fgrad.nn,
+        fgrad.random,
         fgrad.tree,
         fgrad.tree_util,
     ):

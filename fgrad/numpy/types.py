@@ -9,6 +9,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.array import Array, value, wrap
 from fgrad.avals import Aval, aval_of
+from fgrad.dtypes import KeyDType
 from fgrad.errors import DTypeError
 from fgrad.numpy._support import ArrayLike, DTypeLike, operand
 from fgrad.primitives.elementwise import convert
@@ -285,7 +286,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
 
 def _plain_type(x: Any) -> Any:
-    return x.type if isinstance(x, ScalarType) else x
+    return x.type if isinstance(x, (ScalarType, KeyDType)) else x
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:

@@ -1,0 +1,63 @@
+"""Draws from NumPy's Philox generator, as pure functions of a key of four words.
+
+The generator is counter-based: a key and a counter determine its stream. Draws, splits and folds of one
+key use counters of different domains, so that their streams do not meet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+NDArray = np.ndarray[Any, Any]
+
+_WORDS = 4
+# The highest of the four words of the counter tells the domains apart.
+_DRAW, _SPLIT, _FOLD, _SEED = range(4)
+
+
+def _bit_generator(key: NDArray, domain: int, label: int = 0) -> np.random.Philox:
+    """The generator of a key, uint32[4], with a counter of its own for each domain and label."""
+    counter = np.array([0, label & (2**64 - 1), 0, domain], np.uint64)
+    words = key.astype(np.uint64)
+    pair = words[0::2] << np.uint64(32) | words[1::2]
+    return np.random.Philox(counter=counter, key=pair)
+
+
+def generator(key: NDArray) -> np.random.Generator:
+    """NumPy's generator for the draws of a key."""
+    return np.random.Generator(_bit_generator(key, _DRAW))
+
+
+def _key_words(source: np.random.Philox, count: int) -> NDArray:
+    """The next numbers of 64 bits as keys: uint32[count, 4], high words first."""
+    bits = source.random_raw(2 * count)
+    pairs = np.empty((len(bits), 2), np.uint32)
+    pairs[:, 0] = bits >> np.uint64(32)
+    pairs[:, 1] = bits & np.uint64(0xFFFFFFFF)
+    return pairs.reshape(-1, _WORDS)
+
+
+def fill_bits(key: NDArray, out: NDArray) -> None:
+    """Fill a flat array of unsigned integers with random bits."""
+    source = generator(key)
+    top = np.iinfo(out.dtype).max
+    out[:] = source.integers(0, top, out.size, dtype=out.dtype, endpoint=True)
+
+
+def split(key: NDArray, count: int) -> NDArray:
+    """`count` new keys: uint32[count, 4]."""
+    return _key_words(_bit_generator(key, _SPLIT), count)
+
+
+def fold_in(key: NDArray, data: int) -> NDArray:
+    """The key that belongs to a key and a number: uint32[4]."""
+    (words,) = _key_words(_bit_generator(key, _FOLD, data), 1)
+    return np.asarray(words)
+
+
+def seed(number: int) -> NDArray:
+    """The key of a seed: uint32[4]."""
+    (words,) = _key_words(_bit_generator(np.zeros(_WORDS, np.uint32), _SEED, number), 1)
+    return np.asarray(words)
