@@ -28,7 +28,8 @@ def associative_scan(
     elems : tree of arrays
         The entries, along `axis` of each array.
     reverse : bool
-        Whether to combine from the last entry backward.
+        Whether to combine from the last entry backward: the first argument of `fn` then lies behind the
+        second.
     axis : int
         The axis to go along; a negative one counts from the end.
 
@@ -74,8 +75,7 @@ def associative_scan(
 
     def combine(left: list[Any], right: list[Any]) -> list[Any]:
         one, other = [_tree.unflatten(treedef, [wrap(x) for x in xs]) for xs in (left, right)]
-        # Reversed entries come in reversed order: what is on the left lies behind.
-        result = fn(other, one) if reverse else fn(one, other)
+        result = fn(one, other)
         found, given = _tree.flatten(result)
         if given != treedef:
             raise ArgumentError(
