@@ -6,13 +6,13 @@ Functions are recorded into small typed programs of primitives, which the transf
 
 import fgrad.operators  # noqa: F401 - attaches the operators to arrays and traced values
 from fgrad import (
+    custom_derivatives,
     dtypes,
     errors,
     extend,
     lax,
     nn,
     numpy,
-    random,
     test_util,
     tree,
     tree_util,
@@ -23,6 +23,8 @@ from fgrad.config import config, disable_jit
 from fgrad.dtypes import float0
 from fgrad.source_info import guard as _guard
 from fgrad.transforms.checkpoint import checkpoint, remat
+from fgrad.transforms.custom_jvp import custom_jvp
+from fgrad.transforms.custom_vjp import custom_vjp
 from fgrad.transforms.grad import grad, value_and_grad
 from fgrad.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
 from fgrad.transforms.jit import jit
@@ -32,7 +34,7 @@ from fgrad.transforms.make_jaxpr import eval_shape, make_jaxpr
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
-_guard(numpy, numpy.linalg, numpy.fft, lax, nn, random, tree, tree_util, test_util, extend)
+_guard(numpy, numpy.linalg, numpy.fft, lax, nn, tree, tree_util, test_util, extend)
 
 __version__ = "0.1.0"
 
@@ -41,6 +43,9 @@ __all__ = [
     "ShapeDtypeStruct",
     "checkpoint",
     "config",
+    "custom_derivatives",
+    "custom_jvp",
+    "custom_vjp",
     "disable_jit",
     "dtypes",
     "errors",
@@ -60,7 +65,6 @@ __all__ = [
     "make_jaxpr",
     "nn",
     "numpy",
-    "random",
     "remat",
     "test_util",
     "tree",

@@ -31,7 +31,7 @@ LAYERS = {
     "numpy": 5,
     "lax": 5,
     "nn": 5,
-    "random": 5,
+    "custom_derivatives": 5,
     "tree": 5,
     "tree_util": 5,
     "extend": 5,
@@ -174,7 +174,6 @@ def public_objects():
         fgrad.numpy.linalg,
         fgrad.lax,
         fgrad.nn,
-        fgrad.random,
         fgrad.tree,
         fgrad.tree_util,
     ):
