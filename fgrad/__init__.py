@@ -13,6 +13,7 @@ from fgrad import (
     lax,
     nn,
     numpy,
+    random,
     test_util,
     tree,
     tree_util,
@@ -34,7 +35,7 @@ from fgrad.transforms.make_jaxpr import eval_shape, make_jaxpr
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
-_guard(numpy, numpy.linalg, numpy.fft, lax, nn, tree, tree_util, test_util, extend)
+_guard(numpy, numpy.linalg, numpy.fft, lax, nn, random, tree, tree_util, test_util, extend)
 
 __version__ = "0.1.0"
 
@@ -65,6 +66,7 @@ __all__ = [
     "make_jaxpr",
     "nn",
     "numpy",
+    "random",
     "remat",
     "test_util",
     "tree",

@@ -16,6 +16,7 @@ PACKAGE = Path(fgrad.__file__).parent
 # The layer of each module or folder; a module imports from its own layer or from below.
 LAYERS = {
     "errors": 0,
+    "parameters": 0,
     "config": 0,
     "dtypes": 0,
     "avals": 0,
@@ -31,6 +32,7 @@ LAYERS = {
     "numpy": 5,
     "lax": 5,
     "nn": 5,
+    "random": 5,
     "custom_derivatives": 5,
     "tree": 5,
     "tree_util": 5,
@@ -174,6 +176,7 @@ def public_objects():
         fgrad.numpy.linalg,
         fgrad.lax,
         fgrad.nn,
+        fgrad.random,
         fgrad.tree,
         fgrad.tree_util,
     ):
