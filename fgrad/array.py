@@ -109,7 +109,7 @@ def wrap(result: Any) -> Any:
         owner = np.array(result, dtypes.canonical(dtypes.PYTHON_DTYPES[kind]))
     else:
         owner = np.array(result)
-    owner.setflags(write=False)
+    owner.setflags(False)  # type: ignore[call-arg]
     array = owner.view(Array)
     array._value = result
     return array
@@ -163,14 +163,17 @@ def value(x: Any, what: str = "an argument") -> Any:
         If `x` is not an array or number that fgrad computes with.
     """
     kind = type(x)
+    if kind is Array:
+        try:
+            return x._value
+        except AttributeError:
+            return plain(x)
     if kind is ndarray:
         if x.dtype in dtypes.SUPPORTED and config.enable_x64:
             return x
         return _import_array(x, what)
     if kind in _PYTHON:
         return x
-    if kind is Array:
-        return plain(x)
     if isinstance(x, Tracer):
         return x
     if isinstance(x, np.generic):

@@ -1,6 +1,6 @@
 """Primitives, tracers and traces: how an application of a primitive finds its interpreter.
 
-`bind` looks for the tracer with the highest level among the arguments. Without one, the primitive
+A call of a primitive looks for the tracer with the highest level among the arguments. Without one, it
 runs on NumPy values at once; otherwise that tracer's trace processes the application. Values that a
 trace hands down may again be tracers, of a lower level: nesting is recursion.
 """
@@ -105,7 +105,34 @@ class Primitive:
         return {field: getattr(self, field) for field in fields}
 
     def __call__(self, *args: Any) -> Any:
-        return bind(self, args)
+        """Apply to inside values: run, or hand over to the interpreter that they ask for."""
+        trace: Trace | None = None
+        level = 0
+        for arg in args:
+            if isinstance(arg, Tracer) and arg._trace.level > level:
+                trace = arg._trace
+                level = trace.level
+        if trace is None:
+            if self.creates:
+                body = _open_body.get()
+                if body is not None and self.staged():  # type: ignore[attr-defined]
+                    return body.process(self, args)
+            answer = self.impl(*args)
+            if type(answer) is ndarray:
+                # By position, which NumPy takes in half the time.
+                answer.setflags(False)  # type: ignore[call-arg]
+            elif self.multiple_results:
+                for value in answer:
+                    if type(value) is ndarray:
+                        value.setflags(False)  # type: ignore[call-arg]
+            if config.checks_results:
+                check_eager(self, args, answer)
+            return answer
+        body = _open_body.get()
+        if body is not None and body.level > level:
+            # Work on outer tracers belongs to the open body: outside, a branch not taken would run.
+            trace = body
+        return trace.process(self, args)
 
     def abstract_eval(self, *avals: Aval) -> Any:
         """The aval of the answer, or a list of them."""
@@ -295,37 +322,12 @@ def leaked(tracer: Tracer, use: str) -> errors.LeakedTracerError:
 
 
 def bind(primitive: Primitive, args: Sequence[Any]) -> Any:
-    """Apply a primitive: run it, or hand it to the interpreter that its arguments ask for."""
-    trace: Trace | None = None
-    level = 0
-    for arg in args:
-        if isinstance(arg, Tracer) and arg._trace.level > level:
-            trace = arg._trace
-            level = trace.level
-    if trace is None:
-        if primitive.creates:
-            body = _open_body.get()
-            if body is not None and primitive.staged():  # type: ignore[attr-defined]
-                return body.process(primitive, args)
-        answer = primitive.impl(*args)
-        if type(answer) is ndarray:
-            answer.setflags(write=False)
-        elif primitive.multiple_results:
-            for value in answer:
-                if type(value) is ndarray:
-                    value.setflags(write=False)
-        if config.checks_results:
-            check_eager(primitive, args, answer)
-        return answer
-    body = _open_body.get()
-    if body is not None and body.level > level:
-        # Work on outer tracers belongs to the open body: outside, a branch not taken would run.
-        trace = body
-    return trace.process(primitive, args)
+    """Apply a primitive to a sequence of inside values."""
+    return primitive(*args)
 
 
 def interpreter(args: Sequence[Any]) -> Trace | None:
-    """The trace that `bind` hands an application to these arguments to."""
+    """The trace that an application to these arguments is handed to."""
     level = highest_level(args)
     if not level:
         return None
@@ -421,7 +423,9 @@ class Recording(Trace):
             return [RecordedTracer(self, var, source) for var in outputs]
         var = Var(answer)
         self.eqns.append(Eqn(primitive, inputs, (var,), source, is_silent()))
-        return RecordedTracer(self, var, source, primitive if primitive.creates and not args else None)
+        return RecordedTracer(
+            self, var, source, primitive if primitive.creates and not args else None
+        )
 
     def origin(self, tracer: Any) -> str:
         var = tracer.variable
@@ -548,8 +552,14 @@ def describe_unknown(value: Any) -> str:
     return f"{text}, in {trace.title}{origin}"
 
 
+_RECORDED_BODIES = ("scan", "map", "while_loop", "fori_loop", "cond", "switch")
+
+
 def make_known(value: Any) -> str:
     """What to do to have the value of a tracer, for messages."""
-    if unknown_level(value)._trace.transform == "vmap":
+    transform = unknown_level(value)._trace.transform
+    if transform == "vmap":
         return "pass the argument unmapped, with None in in_axes"
+    if transform in _RECORDED_BODIES:
+        return f"compute it outside of the function that {transform} is given"
     return "make the argument static with static_argnums"

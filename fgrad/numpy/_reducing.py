@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,8 +27,14 @@ def over_axes(
     """`x` reduced over the axes that a user names."""
     shape = shape_of(x)
     axes = normal_axes(axis, len(shape), name)
-    answer = primitive(axes)(x)
+    answer = _over(primitive, axes)(x)
     return keep_axes(answer, axes, shape) if keepdims else answer
+
+
+@functools.lru_cache(1024)
+def _over(primitive: Callable[[tuple[int, ...]], Any], axes: tuple[int, ...]) -> Any:
+    """A reduction over these axes, made once: that costs as much as NumPy takes to run it."""
+    return primitive(axes)
 
 
 def masked(x: Any, where: Any, fill: Any, name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fgrad import dtypes
-from fgrad.array import Array, value, wrap
+from fgrad.array import Array, plain, value, wrap
 from fgrad.avals import Aval, Shape, aval_of, broadcast_shapes, weak_aval
 from fgrad.errors import (
     ArgumentError,
@@ -20,7 +20,7 @@ from fgrad.errors import (
     UnsupportedArrayError,
 )
 from fgrad.primitives.elementwise import convert
-from fgrad.primitives.families import broadcast_to, common_dtype, reshape
+from fgrad.primitives.families import broadcast_to, common_dtype, reshape, shape_of
 from fgrad.primitives.shape import Concatenate
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown, make_known
@@ -31,16 +31,19 @@ DTypeLike: TypeAlias = Any
 
 _PYTHON = (float, int, bool, complex)
 
-__all__ = ["Array", "ArrayLike", "DTypeLike", "operand", "wrap"]
+__all__ = ["Array", "ArrayLike", "DTypeLike", "operand", "shape_of", "wrap"]
 
 
 def operand(x: Any, name: str, argument: str = "an argument") -> Any:
     """An argument of the function `name` as an inside value; lists are taken as NumPy takes them."""
     kind = type(x)
-    if kind is Array or kind is np.ndarray or kind is float:
+    if kind is Array:
+        return plain(x)
+    if kind is np.ndarray or kind is float:
         try:
             return value(x)
         except UnsupportedArrayError:
+            # The text of a message is made when there is one.
             return value(x, f"{name}: {argument}")
     if kind is list or kind is tuple:
         return nested(x, f"{name}: {argument}")
@@ -114,6 +117,8 @@ def stacked(items: Sequence[Any], axis: int, what: str) -> Any:
 
 def normal_axis(axis: Any, ndim: int, name: str) -> int:
     """A non-negative axis."""
+    if type(axis) is int and 0 <= axis < ndim:
+        return axis
     position = static_int(axis, f"{name}: axis")
     if not -ndim <= position < ndim:
         has = (
@@ -181,11 +186,7 @@ def refuse_out(out: Any, name: str) -> None:
 
 
 def dtype_of(x: Any) -> np.dtype[Any]:
-    return aval_of(x).dtype
-
-
-def shape_of(x: Any) -> Shape:
-    return aval_of(x).shape
+    return aval_of(x).dtype if type(x) in _PYTHON else x.dtype
 
 
 def stretched(x: Any, shape: Shape, name: str) -> Any:

@@ -220,6 +220,8 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
 
 def filled(shape: Shape, fill: Any, dtype: np.dtype[Any]) -> Any:
     """An inside array of one known number."""
+    if fill == 0 and type(fill) is int:
+        return Full(shape, 0, dtype)()
     scalar = p.convert(fill, dtype)
     number = scalar.item()
     if _has_negative_zero(number):

@@ -81,7 +81,7 @@ def getitem(x: Any, index: Any) -> Any:
             pass
         else:
             if isinstance(answer, ndarray):
-                answer.setflags(write=False)
+                answer.setflags(False)  # type: ignore[call-arg]
                 return answer[()] if not answer.ndim else answer
             return answer
     shape = aval_of(x).shape
@@ -111,8 +111,12 @@ def has_tracer(index: Any) -> bool:
     """Whether an index expression holds a traced value, lists aside."""
     if isinstance(index, tuple):
         return any([has_tracer(item) for item in index])
-    if isinstance(index, slice):
-        return has_tracer((index.start, index.stop, index.step))
+    if type(index) is slice:
+        return (
+            isinstance(index.start, Tracer)
+            or isinstance(index.stop, Tracer)
+            or isinstance(index.step, Tracer)
+        )
     return isinstance(index, Tracer)
 
 

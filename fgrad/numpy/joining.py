@@ -16,6 +16,7 @@ from fgrad.numpy._support import (
     given_dtype,
     normal_axis,
     operand,
+    shape_of,
 )
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import common_dtype, reshape
@@ -45,24 +46,24 @@ def items_of(arrays: Any, name: str) -> list[Any]:
 
 def joined(items: Sequence[Any], axis: int, dtype: Any, name: str) -> Any:
     """Inside values joined along an axis that they have, in their common dtype."""
-    avals = [aval_of(x) for x in items]
-    rank = len(avals[0].shape)
-    for aval in avals:
-        if not aval.shape:
+    shapes = [shape_of(x) for x in items]
+    rank = len(shapes[0])
+    for shape in shapes:
+        if not shape:
             raise ShapeError(
                 f"{name}: an array without axes cannot be joined; use fnp.stack, or fnp.atleast_1d first"
             )
-        if len(aval.shape) != rank:
-            listed = ", ".join(str(a.shape) for a in avals)
+        if len(shape) != rank:
+            listed = ", ".join(map(str, shapes))
             raise ShapeError(f"{name}: shapes {listed} differ in their number of axes")
     position = normal_axis(axis, rank, name)
-    rest = {aval.shape[:position] + aval.shape[position + 1 :] for aval in avals}
+    rest = {shape[:position] + shape[position + 1 :] for shape in shapes}
     if len(rest) > 1:
-        listed = ", ".join(str(a.shape) for a in avals)
+        listed = ", ".join(map(str, shapes))
         raise ShapeError(
             f"{name}: shapes {listed} differ in more than axis {position}, along which they are joined"
         )
-    wanted = given_dtype(dtype, name) or common_dtype(avals)
+    wanted = given_dtype(dtype, name) or common_dtype([aval_of(x) for x in items])
     return Concatenate(position)(*[p.convert(x, wanted) for x in items])
 
 

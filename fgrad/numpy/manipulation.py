@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from fgrad.numpy._support import (
     normal_axes,
     normal_axis,
     operand,
+    shape_of,
     static_int,
 )
 from fgrad.primitives import shape as primitives
@@ -52,7 +54,7 @@ def inferred_shape(shape: Any, size: int, own: Shape, name: str) -> Shape:
 
 def _order(order: Any, name: str) -> bool:
     """Whether elements are read with the first axis fastest."""
-    if order in ("C", "c", None):
+    if order == "C" or order in ("c", None):
         return False
     if order in ("F", "f"):
         return True
@@ -63,7 +65,7 @@ def _order(order: Any, name: str) -> bool:
 
 
 def _reversed_axes(x: Any) -> Any:
-    return primitives.transpose(x, range(len(aval_of(x).shape))[::-1])
+    return primitives.transpose(x, tuple(range(len(shape_of(x)) - 1, -1, -1)))
 
 
 def reshape(
@@ -104,8 +106,8 @@ def reshape(
            [2, 3]], dtype=int64)
     """
     x = operand(a, "reshape")
-    aval = aval_of(x)
-    new_shape = inferred_shape(shape, aval.size, aval.shape, "reshape")
+    own = shape_of(x)
+    new_shape = inferred_shape(shape, math.prod(own), own, "reshape")
     if _order(order, "reshape"):
         return wrap(_reversed_axes(reshaped(_reversed_axes(x), new_shape[::-1])))  # type: ignore[no-any-return]
     return wrap(reshaped(x, new_shape))  # type: ignore[no-any-return]

@@ -10,7 +10,16 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, ShapeError
-from fgrad.numpy._support import Array, ArrayLike, fit, operand, refuse_out, static_int, wrap
+from fgrad.numpy._support import (
+    Array,
+    ArrayLike,
+    dtype_of,
+    fit,
+    operand,
+    refuse_out,
+    static_int,
+    wrap,
+)
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import special
 from fgrad.primitives.families import Elementwise
@@ -457,7 +466,7 @@ def fix(x: ArrayLike, out: None = None) -> Array:
 
 def chosen(condition: Any, x: Any, y: Any) -> Any:
     """`where` of inside values."""
-    if aval_of(condition).dtype != dtypes.BOOL:
+    if dtype_of(condition) != dtypes.BOOL:
         condition = p.not_equal(condition, 0)
     return p.select(condition, x, y)
 

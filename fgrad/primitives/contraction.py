@@ -6,6 +6,7 @@ transposed operand as it lies in memory.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from fgrad.avals import Aval, aval_of
 from fgrad.errors import DTypeError, ShapeError
 from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import convert, mul
-from fgrad.primitives.families import Bilinear, common_dtype, reshape
+from fgrad.primitives.families import Bilinear, common_dtype, reshape, shape_of
 from fgrad.primitives.shape import moveaxis, transpose
 
 Axes = tuple[int, ...]
@@ -67,7 +68,8 @@ class DotGeneral(Bilinear):
         return Aval(shape, left.dtype)
 
     def impl(self, left: Any, right: Any) -> Any:
-        left, right = np.asarray(left), np.asarray(right)
+        if type(left) is not np.ndarray or type(right) is not np.ndarray:
+            left, right = np.asarray(left), np.asarray(right)
         return contract(
             left, right, self.left_contract, self.right_contract, self.left_batch, self.right_batch
         )
@@ -123,6 +125,10 @@ class DotGeneral(Bilinear):
         return f"{emit.constant(contract, 'contract')}({left}, {right}, {axes})"
 
 
+#: The primitive of these parameters, made once.
+contraction = functools.lru_cache(1024)(DotGeneral)
+
+
 def _shift(axes: Axes) -> Axes:
     return tuple([axis + 1 for axis in axes])
 
@@ -150,9 +156,9 @@ def contract(
 
     The answer has memory of its own: a view of another array would be copied on its way out.
     """
-    if left.ndim == 2 and right.ndim == 2 and len(left_contract) == 1 and not left_batch:
+    if left.ndim <= 2 and right.ndim <= 2 and len(left_contract) == 1 and not left_batch:
         return np.dot(
-            left if left_contract == (1,) else left.T, right if right_contract == (0,) else right.T
+            left.T if left_contract == (0,) else left, right if right_contract == (0,) else right.T
         )
     left_free = [a for a in range(left.ndim) if a not in left_contract and a not in left_batch]
     right_free = [a for a in range(right.ndim) if a not in right_contract and a not in right_batch]
@@ -212,8 +218,13 @@ def _stacked(
 # ---- products in terms of dot_general ------------------------------------------------------------
 
 
-def promoted(name: str, *xs: Any) -> list[Any]:
+def promoted(name: str, *xs: Any) -> Sequence[Any]:
     """Operands of a product in their common dtype."""
+    for x in xs:
+        if type(x) is not np.ndarray or x.dtype != xs[0].dtype:
+            break
+    else:
+        return xs
     avals = [aval_of(x) for x in xs]
     dtype = common_dtype(avals)
     return [
@@ -232,36 +243,33 @@ def dot_general(
 ) -> Any:
     """Contract two values of any dtypes."""
     left, right = promoted("dot_general", left, right)
-    return DotGeneral(left_contract, right_contract, left_batch, right_batch)(left, right)
+    return contraction(left_contract, right_contract, left_batch, right_batch)(left, right)
 
 
 def matmul(x: Any, y: Any) -> Any:
     """``x @ y`` with NumPy's rules for vectors and for batches that broadcast."""
-    a, b = aval_of(x), aval_of(y)
-    if not a.shape or not b.shape:
+    a, b = shape_of(x), shape_of(y)
+    if not a or not b:
         raise ShapeError(
-            f"matmul: operands have shapes {a.shape} and {b.shape}, but a scalar has no product with @; use * instead"
+            f"matmul: operands have shapes {a} and {b}, but a scalar has no product with @; use * instead"
         )
-    inner = a.shape[-1], b.shape[-2] if len(b.shape) > 1 else b.shape[0]
+    inner = a[-1], b[-2] if len(b) > 1 else b[0]
     if inner[0] != inner[1]:
         raise ShapeError(
-            f"matmul: shapes {a.shape} and {b.shape} do not fit: the first has {inner[0]} columns, the second "
+            f"matmul: shapes {a} and {b} do not fit: the first has {inner[0]} columns, the second "
             f"{inner[1]} rows"
         )
     x, y = promoted("matmul", x, y)
-    if len(a.shape) == 1 and len(b.shape) == 1:
-        return DotGeneral((0,), (0,))(x, y)
-    if len(b.shape) <= 2:
-        return DotGeneral((len(a.shape) - 1,), (max(len(b.shape) - 2, 0),))(x, y)
-    if len(a.shape) == 1:
-        product = DotGeneral((0,), (len(b.shape) - 2,))(x, y)
-        return product
-    batch_x, batch_y = a.shape[:-2], b.shape[:-2]
+    if len(b) <= 2:
+        return contraction((len(a) - 1,), (max(len(b) - 2, 0),))(x, y)
+    if len(a) == 1:
+        return contraction((0,), (len(b) - 2,))(x, y)
+    batch_x, batch_y = a[:-2], b[:-2]
     try:
         np.broadcast_shapes(batch_x, batch_y)
     except ValueError:
         raise ShapeError(
-            f"matmul: shapes {a.shape} and {b.shape} do not fit: their leading axes {batch_x} and {batch_y} "
+            f"matmul: shapes {a} and {b} do not fit: their leading axes {batch_x} and {batch_y} "
             "cannot be broadcast together"
         ) from None
     return _batched_matmul(x, y, batch_x, batch_y)
@@ -291,16 +299,16 @@ def _batched_matmul(x: Any, y: Any, batch_x: Axes, batch_y: Axes) -> Any:
 
 def dot(x: Any, y: Any) -> Any:
     """NumPy's ``dot``: scalars multiply, otherwise the last axis of x meets the second to last of y."""
-    a, b = aval_of(x), aval_of(y)
-    if not a.shape or not b.shape:
+    a, b = shape_of(x), shape_of(y)
+    if not a or not b:
         return mul(x, y)
-    axis = max(len(b.shape) - 2, 0)
-    if a.shape[-1] != b.shape[axis]:
+    axis = max(len(b) - 2, 0)
+    if a[-1] != b[axis]:
         raise ShapeError(
-            f"dot: shapes {a.shape} and {b.shape} do not fit: the last axis of the first has {a.shape[-1]}, "
-            f"axis {axis} of the second has {b.shape[axis]}"
+            f"dot: shapes {a} and {b} do not fit: the last axis of the first has {a[-1]}, axis {axis} of the "
+            f"second has {b[axis]}"
         )
-    return dot_general(x, y, (len(a.shape) - 1,), (axis,))
+    return dot_general(x, y, (len(a) - 1,), (axis,))
 
 
 def tensordot(x: Any, y: Any, left: Axes, right: Axes) -> Any:

@@ -372,6 +372,13 @@ class Select(Linear):
         return Aval(from_shapes, common_dtype((a, b)), a.weak and b.weak and not from_shapes)
 
     def impl(self, a: Any, b: Any, condition: Any) -> Any:
+        if (
+            type(condition) is type(a) is type(b) is np.ndarray
+            and a.dtype == b.dtype
+            and condition.shape == a.shape == b.shape
+            and condition.dtype == dtypes.BOOL
+        ):
+            return np.where(condition, a, b)
         a_aval, b_aval, c_aval = aval_of(a), aval_of(b), aval_of(condition)
         shape = _select_shape(a_aval, b_aval, c_aval)
         dtype = common_dtype((a_aval, b_aval))
@@ -595,6 +602,8 @@ stop_gradient = StopGradient()
 
 def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
     """`x` in another dtype, or itself if it has it; a weak value becomes strong unless `weak`."""
+    if type(x) is np.ndarray and x.dtype == dtype and not weak:
+        return x
     own = aval_of(x)
     if own.dtype == dtype and own.weak == weak:
         return x

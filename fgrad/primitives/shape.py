@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,10 +59,14 @@ class Transpose(Linear):
         return f"np.transpose({names[0]}, {self.permutation})"
 
 
+#: The primitive of these parameters, made once: to make one costs as much as NumPy takes to run it.
+permuted = functools.lru_cache(1024)(Transpose)
+
+
 def transpose(x: Any, permutation: Sequence[int]) -> Any:
     """`x` with its axes permuted, or itself where that changes nothing."""
     permutation = tuple(permutation)
-    return x if permutation == tuple(range(len(permutation))) else Transpose(permutation)(x)
+    return x if permutation == tuple(range(len(permutation))) else permuted(permutation)(x)
 
 
 def moveaxis(x: Any, source: int, destination: int) -> Any:
@@ -347,7 +352,7 @@ class Iota(NonDifferentiable):
             return np.arange(self.size, dtype=self.dtype)
         # Half a step before the next number, so that rounding does not change how many there are.
         stop = self.start + (self.size - 0.5) * self.step
-        numbers = np.arange(self.start, stop, self.step, self.dtype)
+        numbers: Any = np.arange(self.start, stop, self.step, dtype=self.dtype)
         if numbers.size == self.size:
             return numbers
         return (self.start + self.step * np.arange(self.size)).astype(self.dtype)

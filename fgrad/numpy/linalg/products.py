@@ -254,7 +254,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None, out: None =
                 f"multi_dot: array {i} has shape {shape}; give matrices, and vectors as the first and the last "
                 "array only"
             )
-    factors = promoted("multi_dot", *factors)
+    factors = list(promoted("multi_dot", *factors))
     row, column = len(shapes[0]) == 1, len(shapes[-1]) == 1
     if row:
         factors[0] = reshape(factors[0], (1, *shapes[0]))
