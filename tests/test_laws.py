@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from support import (  # noqa: F401  they enter makers
     samples,
     samples_arrays,
+    samples_control,
     samples_linalg,
     samples_random,
 )
@@ -51,7 +52,7 @@ def names() -> set[str]:
         for cls in CLASSES
         if cls.__module__.startswith("fgrad.") and not issubclass(cls, Ufunc)
     }
-    return singletons | classes | {"Call", "Checkpointed"}
+    return singletons | classes | {"Call", "Checkpointed", "Cond", "LinearSolve", "Scan", "While"}
 
 
 REGISTRY = sorted(names())

@@ -1,6 +1,20 @@
 """Operations under the names and signatures of ``jax.lax``."""
 
 from fgrad.lax.associative_scan import associative_scan
+from fgrad.lax.collectives import (
+    all_gather,
+    all_to_all,
+    axis_index,
+    axis_size,
+    pbroadcast,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    pshuffle,
+    psum,
+    psum_scatter,
+)
 from fgrad.lax.elementwise import (
     abs,
     acos,
@@ -139,6 +153,8 @@ from fgrad.lax.types import (
 )
 from fgrad.transforms.branches import cond, switch
 from fgrad.transforms.checkpoint import stop_gradient
+from fgrad.transforms.custom_root import custom_root
+from fgrad.transforms.linear_solve import custom_linear_solve
 from fgrad.transforms.loops import fori_loop, map, scan, while_loop
 
 __all__ = [
@@ -149,6 +165,8 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "all_gather",
+    "all_to_all",
     "argmax",
     "argmin",
     "asin",
@@ -157,6 +175,8 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "axis_index",
+    "axis_size",
     "batch_matmul",
     "bessel_i0e",
     "bessel_i1e",
@@ -185,6 +205,8 @@ __all__ = [
     "cummin",
     "cumprod",
     "cumsum",
+    "custom_linear_solve",
+    "custom_root",
     "digamma",
     "div",
     "dot",
@@ -231,9 +253,17 @@ __all__ = [
     "neg",
     "nextafter",
     "pad",
+    "pbroadcast",
+    "pmax",
+    "pmean",
+    "pmin",
     "polygamma",
     "population_count",
     "pow",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
     "real",
     "reciprocal",
     "reduce_and",

@@ -11,9 +11,13 @@ from support.samples import sample
 from fgrad.avals import Aval
 from fgrad.ir.jaxpr import Jaxpr
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import add, mul
+from fgrad.primitives.contraction import matmul
+from fgrad.primitives.families import add, mul, reshape
+from fgrad.primitives.shape import transpose
+from fgrad.primitives.solve import Solve
 from fgrad.tracing import record
 from fgrad.transforms.cond import Cond
+from fgrad.transforms.linear_solve import LinearSolve
 from fgrad.transforms.scan import Scan
 from fgrad.transforms.while_loop import While
 
@@ -85,6 +89,29 @@ def _while(d: Draw) -> Sample:
         return np.int64(rng.integers(0, 4)), weight, np.int64(0), state, other
 
     return Sample(loop, values, smooth=_smooth(aval), exact=False, slack=40.0)
+
+
+@sample("LinearSolve")
+def _linear_solve(d: Draw) -> Sample:
+    dtype, n = d.dtype(("float64", "complex128")), d.integer(1, 3)
+    if dtype.name not in ("float64", "complex128"):
+        raise NotApplicable
+    matrix, vector = Aval((n, n), dtype), Aval((n,), dtype)
+    times = _recorded(lambda a, x: [matmul(a, x)], [matrix, vector])
+    transposed = _recorded(lambda a, x: [matmul(transpose(a, (1, 0)), x)], [matrix, vector])
+    solver = _recorded(lambda a, b: [_solved(a, b)], [matrix, vector])
+    backward = _recorded(lambda a, b: [_solved(transpose(a, (1, 0)), b)], [matrix, vector])
+    system = LinearSolve(times, solver, transposed, backward, (1, 1, 1, 1))
+
+    def values(rng: np.random.Generator) -> tuple[Any, ...]:
+        a = numbers(rng, (n, n), dtype) + 4 * np.eye(n, dtype=dtype)
+        return a, a, a, a, numbers(rng, (n,), dtype)
+
+    return Sample(system, values, smooth=False, exact=False, slack=100.0)
+
+
+def _solved(a: Any, b: Any) -> Any:
+    return reshape(Solve()(a, reshape(b, (*b.shape, 1))), b.shape)
 
 
 def _recorded(body: Any, avals: list[Aval]) -> Jaxpr:
