@@ -4,24 +4,32 @@ Functions are recorded into small typed programs of primitives, which the transf
 ``jit`` compiles to NumPy code. Results are NumPy arrays.
 """
 
+from typing import Any as _Any
+
 import fgrad.operators  # noqa: F401 - attaches the operators to arrays and traced values
 from fgrad import (
+    core,
+    custom_batching,
     custom_derivatives,
     dtypes,
     errors,
     extend,
+    flatten_util,
     lax,
     nn,
     numpy,
+    ops,
     random,
     test_util,
     tree,
     tree_util,
+    typing,
 )
 from fgrad.array import Array
 from fgrad.avals import ShapeDtypeStruct
 from fgrad.config import config, disable_jit
 from fgrad.dtypes import float0
+from fgrad.removed_names import removed_name as _removed_name
 from fgrad.source_info import guard as _guard
 from fgrad.transforms.checkpoint import checkpoint, remat
 from fgrad.transforms.custom_jvp import custom_jvp
@@ -36,6 +44,7 @@ from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
 _guard(numpy, numpy.linalg, numpy.fft, lax, nn, random, tree, tree_util, test_util, extend)
+_guard(core, flatten_util, ops)
 
 __version__ = "0.1.0"
 
@@ -44,6 +53,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "checkpoint",
     "config",
+    "custom_batching",
     "custom_derivatives",
     "custom_jvp",
     "custom_vjp",
@@ -52,6 +62,7 @@ __all__ = [
     "errors",
     "eval_shape",
     "extend",
+    "flatten_util",
     "float0",
     "grad",
     "hessian",
@@ -66,12 +77,18 @@ __all__ = [
     "make_jaxpr",
     "nn",
     "numpy",
+    "ops",
     "random",
     "remat",
     "test_util",
     "tree",
     "tree_util",
+    "typing",
     "value_and_grad",
     "vjp",
     "vmap",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    return _removed_name(name)

@@ -36,6 +36,10 @@ class Aval:
         return math.prod(self.shape)
 
     @property
+    def weak_type(self) -> bool:
+        return self.weak
+
+    @property
     def aval(self) -> Aval:
         return self
 

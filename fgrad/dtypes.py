@@ -121,3 +121,153 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
 def python_type(dtype: np.dtype[Any]) -> type:
     """The Python scalar type that a weak value of `dtype` has."""
     return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtype.kind]
+
+
+# ---- the names of jax.dtypes ---------------------------------------------------------------------
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype that values of `dtype` have under the current configuration.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+    allow_extended_dtype : bool
+        Whether the dtype of random keys is let through.
+
+    Returns
+    -------
+    numpy.dtype
+        32 bits wide in the place of 64 where ``config.update("fgrad_enable_x64", False)`` was called.
+
+    Raises
+    ------
+    DTypeError
+        If fgrad does not compute with it.
+
+    Examples
+    --------
+    >>> from fgrad import dtypes
+    >>> dtypes.canonicalize_dtype("float64")
+    dtype('float64')
+    """
+    if isinstance(dtype, KeyDType):
+        if allow_extended_dtype:
+            return dtype
+        raise DTypeError(
+            f"canonicalize_dtype: {dtype} is the dtype of random keys; give allow_extended_dtype=True to let it "
+            "through"
+        )
+    return as_dtype(dtype, "canonicalize_dtype: dtype")
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether a dtype lies below another in the hierarchy of types.
+
+    Parameters
+    ----------
+    a, b : dtype-like
+        Or an abstract type, such as ``np.floating``, `extended` or `prng_key`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import fgrad, numpy as np
+    >>> fgrad.dtypes.issubdtype(np.float32, np.floating)
+    True
+    >>> fgrad.dtypes.issubdtype(fgrad.random.key(0).dtype, fgrad.dtypes.prng_key)
+    True
+    """
+    return np.issubdtype(_scalar_type(a), _scalar_type(b))
+
+
+def _scalar_type(x: Any) -> Any:
+    # Keys, and the dtypes of fgrad.numpy that can be called, have their NumPy type under this name.
+    named = isinstance(x, KeyDType) or not isinstance(x, (type, str, np.dtype))
+    return getattr(x, "type", x) if named else x
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype that operands promote to.
+
+    Parameters
+    ----------
+    *args : array_like or dtype-like
+        Python numbers, and results that stand for them, take the dtype of the others.
+    return_weak_type_flag : bool
+        Whether to return as well if all operands stand for Python numbers.
+
+    Returns
+    -------
+    numpy.dtype, or a tuple of it and a bool
+
+    Raises
+    ------
+    DTypeError
+        If there is no operand, or one has a dtype that is not supported.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fgrad import dtypes
+    >>> dtypes.result_type(np.float32(1), 2.0)
+    dtype('float32')
+    """
+    if not args:
+        raise DTypeError("result_type: give at least one array or dtype")
+    weak = [_is_weak(x) for x in args]
+    stand_ins = [
+        python_type(_dtype_of(x))(0) if is_weak else _dtype_of(x)
+        for x, is_weak in zip(args, weak, strict=True)
+    ]
+    found = canonical(np.result_type(*stand_ins))
+    return (found, all(weak)) if return_weak_type_flag else found
+
+
+def _is_weak(x: Any) -> bool:
+    return type(x) in PYTHON_DTYPES or bool(getattr(x, "weak_type", False))
+
+
+def _dtype_of(x: Any) -> np.dtype[Any]:
+    if type(x) in PYTHON_DTYPES:
+        return PYTHON_DTYPES[type(x)]
+    found = getattr(x, "dtype", None)
+    return found if isinstance(found, np.dtype) else as_dtype(x, "result_type: an argument")
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python type of numbers of the kind of `x`.
+
+    Parameters
+    ----------
+    x : array_like or dtype-like
+
+    Returns
+    -------
+    type
+        bool, int, float or complex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fgrad import dtypes
+    >>> dtypes.scalar_type_of(np.float32(1))
+    <class 'float'>
+    """
+    return python_type(_dtype_of(x))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "bfloat16":
+        # The type belongs to a package of its own, which is there where programs name it.
+        try:
+            import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
+        except ImportError:
+            raise AttributeError(
+                "fgrad.dtypes.bfloat16 needs the package ml_dtypes, which is not installed"
+            ) from None
+        return ml_dtypes.bfloat16
+    raise AttributeError(f"module 'fgrad.dtypes' has no attribute {name!r}")
