@@ -13,7 +13,7 @@ from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import is_inexact
 from fgrad.errors import DTypeError, NonLinearError
 from fgrad.ir.check import checked
-from fgrad.ir.jaxpr import Jaxpr, Literal, Var, eval_jaxpr
+from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, eval_jaxpr
 from fgrad.ir.passes import inline_calls
 from fgrad.primitives.elementwise import fmod, nextafter, remainder
 from fgrad.primitives.families import ZERO, Elementwise, Linear, add, zeros_of
@@ -29,6 +29,7 @@ from fgrad.transforms._arguments import (
     split_aux,
     untraced,
 )
+from fgrad.transforms.bodies import dependent_outputs
 from fgrad.transforms.call import Call, Checkpointed
 from fgrad.transforms.jvp import JVPTrace, instantiate
 from fgrad.transforms.tape import Tape
@@ -206,12 +207,21 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
     """Cotangents of the inputs of a linear program. What does not depend on them is computed."""
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
     linear = set(jaxpr.invars)
-    pending = []
+    pending: list[tuple[Eqn, list[bool], Any]] = []
     for eqn in jaxpr.eqns:
         active = [type(a) is Var and a in linear for a in eqn.inputs]
+        if any(active) and eqn.primitive.keeps_residuals:
+            answers, pullback = _pulled_at_zero(eqn, active, env, who)
+            for var, answer, depends in zip(eqn.outputs, answers, pullback.active, strict=True):
+                if depends:
+                    linear.add(var)
+                else:
+                    env[var] = answer
+            pending.append((eqn, active, pullback))
+            continue
         if any(active):
             linear.update(eqn.outputs)
-            pending.append((eqn, active))
+            pending.append((eqn, active, None))
             continue
         answer = eqn.primitive(*[_read(env, a) for a in eqn.inputs])
         several = eqn.primitive.multiple_results
@@ -230,10 +240,16 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
                 f"linear_transpose of {who}: an output is a constant other than zero, which does not depend on "
                 "the arguments; return what is linear in them, and leave constants to the caller"
             )
-    for eqn, active in reversed(pending):
-        ct = gathered.pop(eqn.outputs[0], None)
-        if ct is None:
+    for eqn, active, pullback in reversed(pending):
+        out_cts = [gathered.pop(var, None) for var in eqn.outputs]
+        if all(ct is None for ct in out_cts):
             continue
+        if pullback is not None:
+            for atom, contribution in zip(eqn.inputs, pullback(out_cts), strict=True):
+                if atom in linear:
+                    accumulate(atom, contribution)
+            continue
+        (ct,) = out_cts
         args = [
             atom.aval if is_active else _read(env, atom)
             for atom, is_active in zip(eqn.inputs, active, strict=True)
@@ -249,6 +265,40 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
             if atom in linear:
                 accumulate(atom, contribution)
     return [gathered.get(var) for var in jaxpr.invars]
+
+
+def _pulled_at_zero(
+    eqn: Eqn, active: Sequence[bool], env: dict[Var, Any], who: str
+) -> tuple[Sequence[Any], Any]:
+    """The answers of a loop or a branch and its pullback, at zeros for the arguments of the linear map.
+
+    It is linear if it maps them to zeros, and keeps nothing that depends on them.
+    """
+    primitive = eqn.primitive
+    given = [
+        None if is_active else _read(env, atom)
+        for atom, is_active in zip(eqn.inputs, active, strict=True)
+    ]
+    avals = [atom.aval for atom, is_active in zip(eqn.inputs, active, strict=True) if is_active]
+
+    def residuals(*moving: Any) -> list[Any]:
+        rest = iter(moving)
+        args = [next(rest) if a else x for x, a in zip(given, active, strict=True)]
+        return list(primitive.pull(tuple(active), args)[1].residuals)
+
+    kept = record(residuals, avals, primitive.name, "linear_transpose")
+    zeros = iter([zeros_of(aval) for aval in avals])
+    args = [next(zeros) if a else x for x, a in zip(given, active, strict=True)]
+    with derivative_rules():
+        answers, pullback = primitive.pull(tuple(active), args)
+    depends = dependent_outputs(kept, (True,) * len(avals), False)
+    at_zero = [a for a, is_active in zip(answers, pullback.active, strict=True) if is_active]
+    if any(depends) or not all(concrete(a) is None or _is_zero(a) for a in at_zero):
+        raise NonLinearError(
+            f"linear_transpose of {who}: {primitive.called} at {source_text(eqn.source)} is not linear in the "
+            "arguments"
+        )
+    return answers, pullback
 
 
 # Functions of steps: their slopes are constants, but they are not linear.
