@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import tracemalloc
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from support.compare import differences
-from support.gradients import close, gradient, near
-from support.modules import beyond_jax, error_class, fgrad, fnp, jax, jnp
+from support.modules import fgrad, fnp, jax, jnp
 
 import fgrad.tracing
-from fgrad.ir.jaxpr import sub_jaxprs
 
 lax = fgrad.lax
 A = np.array([0.4, -0.7, 1.1])

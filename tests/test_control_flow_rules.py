@@ -1,0 +1,465 @@
+"""Loops and branches: types, structures, lanes not taken, what is kept and computed, what is refused."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.compare import differences
+from support.gradients import close, gradient, near
+from support.modules import error_class, fgrad, fnp, jax, jnp
+
+import fgrad.tracing
+from fgrad.ir.jaxpr import sub_jaxprs
+
+lax = fgrad.lax
+A = np.array([0.4, -0.7, 1.1])
+W = np.array([[0.2, -0.5, 0.3], [0.7, 0.1, -0.4], [-0.3, 0.6, 0.5]])
+XS = np.array([[0.5, -1.0, 0.25], [1.5, 0.75, -0.5], [-0.25, 1.0, 0.6], [0.1, -0.2, 0.3]])
+
+
+@pytest.fixture(autouse=True)
+def checked_programs() -> Any:
+    before = fgrad.config.check_jaxprs
+    fgrad.config.update("check_jaxprs", True)
+    yield
+    fgrad.config.update("check_jaxprs", before)
+
+
+def agree(got: Any, want: Any) -> None:
+    wrong = differences(got, want)
+    assert not wrong, "\n".join(wrong)
+
+
+# ---- types, lengths and structures ---------------------------------------------------------------
+
+
+def test_a_python_number_as_carry_takes_the_dtype_of_what_it_meets() -> None:
+    xs = np.ones(4, np.float32)
+    total, _ = lax.scan(lambda c, x: (c + x, None), 0.0, xs)
+    assert total.dtype == np.float32
+    assert not total.weak_type
+    assert float(total) == 4.0
+    doubled, _ = lax.scan(lambda c, _: (c * 2, None), 1.0, None, length=3)
+    assert doubled.weak_type
+    assert float(doubled) == 8.0
+    wider, _ = lax.scan(lambda c, x: (c + 0.5, None), 0, xs)
+    assert wider.weak_type
+    assert float(wider) == 2.0
+    kept, _ = lax.scan(lambda c, x: (2.0, c), np.float32(1.0), xs)
+    assert kept.dtype == np.float32
+    whole = lax.fori_loop(0, 3, lambda i, c: c + i * xs, fnp.zeros(4, np.float32))
+    assert whole.dtype == np.float32
+    unknown = fgrad.jit(
+        lambda n: lax.fori_loop(0, n, lambda i, c: c + i * xs, fnp.zeros(4, np.float32))
+    )(3)
+    assert unknown.dtype == np.float32
+    close(unknown, whole)
+
+
+def test_branches_join_python_numbers_with_arrays() -> None:
+    x = np.float32(2.0)
+    for f in (
+        lambda p, x: lax.cond(p, lambda x: x, lambda x: 0.0, x),
+        lambda p, x: lax.cond(p, lambda x: 0.0, lambda x: x, x),
+    ):
+        for flag in (True, False):
+            assert f(flag, x).dtype == np.float32
+            assert fgrad.jit(f)(flag, x).dtype == np.float32
+            assert fgrad.grad(f, 1)(flag, x).dtype == np.float32
+
+
+@pytest.mark.parametrize("length", [0, 1])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_short_scans(length: int, reverse: bool) -> None:
+    xs = XS[:length]
+
+    def run(lib: Any, xp: Any) -> Any:
+        def f(a: Any, xs: Any) -> Any:
+            return lib.lax.scan(lambda c, x: (c * x, {"c": c, "n": 1}), a, xs, reverse=reverse)
+
+        def loss(a: Any, xs: Any) -> Any:
+            c, ys = f(a, xs)
+            return xp.sum(c * c) + xp.sum(ys["c"])
+
+        mapped = lib.vmap(f, in_axes=(0, None))(xp.stack([A, -A]), xs)
+        return f(A, xs), lib.grad(loss, (0, 1))(A, xs), lib.jvp(loss, (A, xs), (A, xs)), mapped
+
+    agree(run(fgrad, fnp), run(jax, jnp))
+    agree(fgrad.jit(lambda: run(fgrad, fnp))(), run(jax, jnp))
+
+
+def test_unroll_and_length_are_accepted() -> None:
+    for unroll in (1, 2, True, False):
+        total, ys = lax.scan(lambda c, x: (c + x, c), 0.0, np.arange(4.0), length=4, unroll=unroll)
+        close(total, 6.0)
+        close(ys, [0.0, 0.0, 1.0, 3.0])
+
+
+def test_none_and_nested_containers_come_back() -> None:
+    carry, ys = lax.scan(
+        lambda c, x: ({"k": (c["k"][0] + x["a"][0],), "n": None}, (None, [c["k"][0]])),
+        {"k": (1.0,), "n": None},
+        {"a": (np.arange(2.0),), "b": None},
+    )
+    assert carry["n"] is None
+    assert isinstance(carry["k"], tuple)
+    assert ys[0] is None
+    assert isinstance(ys[1], list)
+    close(ys[1][0], [1.0, 1.0])
+
+
+def test_operands_may_be_given_by_name_or_one_for_each_branch() -> None:
+    close(lax.cond(True, lambda x: x, lambda x: -x, operand=2.0), 2.0)
+    close(lax.cond(False, 2.0, lambda x: x, 3.0, lambda x: -x), -3.0)
+    close(lax.cond(3, lambda: 1.0, lambda: 0.0), 1.0)
+    close(fgrad.jit(lambda n: lax.cond(n, lambda: 1.0, lambda: 0.0))(0), 0.0)
+
+
+def test_an_index_out_of_range_takes_the_nearest_branch() -> None:
+    branches = [lambda: 10.0, lambda: 20.0, lambda: 30.0]
+    for index, value in ((-5, 10.0), (1, 20.0), (9, 30.0)):
+        close(lax.switch(index, branches), value)
+        close(fgrad.jit(lambda i: lax.switch(i, branches))(index), value)
+    found = fgrad.vmap(lambda i: lax.switch(i, branches))(np.array([-5, 1, 9], np.int32))
+    close(found, [10.0, 20.0, 30.0])
+
+
+def test_without_compilation_loops_run_as_python() -> None:
+    seen: list[float] = []
+
+    def step(c: Any, x: Any) -> Any:
+        seen.append(float(x))
+        return c + x, c
+
+    with fgrad.disable_jit():
+        total, ys = lax.scan(step, 0.0, np.arange(3.0), reverse=True)
+        assert seen == [2.0, 1.0, 0.0]
+        close(total, 3.0)
+        close(ys, [3.0, 2.0, 0.0])
+        assert int(lax.while_loop(lambda c: c < 3, lambda c: c + 2, 0)) == 4
+        assert int(lax.fori_loop(0, 4, lambda i, c: c + i, 0)) == 6
+
+
+def test_results_are_no_arguments() -> None:
+    x = np.arange(3.0)
+    for f in (
+        lambda x: lax.cond(True, lambda x: x, lambda x: -x, x),
+        lambda x: fgrad.jit(lambda p, x: lax.cond(p, lambda x: x, lambda x: -x, x))(True, x),
+        lambda x: lax.scan(lambda c, _: (c, c), x, None, length=2)[0],
+        lambda x: lax.while_loop(lambda c: fnp.any(c > 99.0), lambda c: c, x),
+    ):
+        y = f(x)
+        before = np.array(y)
+        x += 1.0
+        close(y, before)
+
+
+# ---- branches ------------------------------------------------------------------------------------
+
+
+def test_with_a_known_predicate_one_branch_runs() -> None:
+    ran: list[str] = []
+
+    def branch(name: str) -> Callable[[Any], Any]:
+        def f(x: Any) -> Any:
+            # A value that is known only where the branch really runs.
+            if x > 0:
+                ran.append(name)
+            return x * 2.0
+
+        return f
+
+    slope = fgrad.grad(lambda x: lax.cond(x > 1.0, branch("yes"), branch("no"), x))(3.0)
+    close(slope, 2.0)
+    assert ran == ["yes"]
+
+
+def test_a_lane_not_taken_neither_raises_nor_warns_nor_poisons() -> None:
+    table = np.arange(3.0)
+
+    def looked_up(i: Any) -> Any:
+        return lax.cond(i < 3, lambda i: fnp.asarray(table)[i], lambda i: -1.0, i)
+
+    def logarithm(x: Any) -> Any:
+        return lax.cond(x > 0, lambda x: fnp.log(x) + fnp.sqrt(x), lambda x: 2.0 * x, x)
+
+    i, x = np.array([0, 2, 7]), np.array([-1.0, 0.0, 4.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for transform in (lambda f: f, fgrad.jit):
+            close(transform(fgrad.vmap(looked_up))(i), [0.0, 2.0, -1.0])
+            close(transform(fgrad.vmap(logarithm))(x), [-2.0, 0.0, np.log(4.0) + 2.0])
+            first = np.array([2.0, 2.0, 0.5])
+            close(transform(fgrad.vmap(fgrad.grad(logarithm)))(x), first)
+            close(transform(fgrad.grad(lambda x: fgrad.vmap(logarithm)(x).sum()))(x), first)
+            second = [0.0, 0.0, -1 / 16 - 1 / 32]
+            close(transform(fgrad.vmap(fgrad.grad(fgrad.grad(logarithm))))(x), second)
+            close(transform(fgrad.vmap(fgrad.jacfwd(logarithm)))(x), first)
+
+
+def test_lanes_that_are_done_neither_raise_nor_warn() -> None:
+    table = np.arange(4.0)
+
+    def walk(n: Any, x: Any) -> Any:
+        def step(c: Any) -> Any:
+            k, x = c
+            return k + 1, fnp.sqrt(x - 1.0) + fnp.asarray(table)[k]
+
+        return lax.while_loop(lambda c: c[0] < n, step, (0, x))[1]
+
+    n, x = np.array([1, 0, 3]), np.array([2.0, 0.0, 50.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        want = [walk(int(k), float(v)) for k, v in zip(n, x, strict=True)]
+        close(fgrad.vmap(walk)(n, x), np.array([float(w) for w in want]))
+        close(fgrad.jit(fgrad.vmap(walk))(n, x), np.array([float(w) for w in want]))
+        slopes = [fgrad.grad(walk, 1)(int(k), float(v)) for k, v in zip(n, x, strict=True)]
+        pushed = fgrad.jvp(lambda x: fgrad.vmap(walk)(n, x), (x,), (np.ones(3),))[1]
+        close(pushed, np.array([float(s) for s in slopes]))
+
+
+# ---- while loops ---------------------------------------------------------------------------------
+
+
+def test_reverse_mode_of_a_while_loop_on_known_values() -> None:
+    def doubled(x: Any) -> Any:
+        return lax.while_loop(lambda c: c < 50.0, lambda c: c * 2.0 + fnp.sin(x), x)
+
+    near(fgrad.grad(doubled)(3.0), gradient(doubled, np.float64(3.0)))
+    near(fgrad.grad(fgrad.grad(doubled))(3.0), gradient(fgrad.grad(doubled), np.float64(3.0)))
+    close(fgrad.jvp(fgrad.grad(doubled), (3.0,), (1.0,))[1], fgrad.grad(fgrad.grad(doubled))(3.0))
+    x = np.array([3.0, 20.0, 80.0])
+    batched = fgrad.grad(lambda x: fgrad.vmap(doubled)(x).sum())(x)
+    close(batched, np.array([float(fgrad.grad(doubled)(v)) for v in x]))
+    assert float(fgrad.grad(doubled)(80.0)) == 1.0
+
+
+@pytest.mark.parametrize("transform", ["jit", "vmap", "scan"])
+def test_reverse_mode_of_a_while_loop_of_unknown_length_names_scan(transform: str) -> None:
+    def slope(x: Any) -> Any:
+        return fgrad.grad(lambda x: lax.while_loop(lambda c: c < 9.0, lambda c: c * 2.0, x))(x)
+
+    calls = {
+        "jit": lambda: fgrad.jit(slope)(1.0),
+        "vmap": lambda: fgrad.vmap(slope)(np.ones(2)),
+        "scan": lambda: lax.scan(lambda c, x: (c, slope(x)), 0.0, np.ones(2)),
+    }
+    with pytest.raises(error_class("UnboundedLoopError", ValueError), match=r"lax\.scan"):
+        calls[transform]()
+
+
+def test_mapped_bounds() -> None:
+    lower, upper = np.array([0, 2, 5]), np.array([3, 2, 7])
+
+    def f(lo, hi):
+        return lax.fori_loop(lo, hi, lambda i, c: (c[0] + i, c[1] * 2.0), (0, 1.0))
+
+    for transform in (fgrad.vmap, lambda f: fgrad.jit(fgrad.vmap(f))):
+        sums, powers = transform(f)(lower, upper)
+        close(sums, [3, 0, 11])
+        close(powers, [8.0, 1.0, 4.0])
+
+
+# ---- what loops keep and compute -----------------------------------------------------------------
+
+
+def residual_shapes(pullback: Any) -> list[tuple[int, ...]]:
+    """The shapes of what loops keep for the backward pass."""
+    nodes = [node for node in pullback._trace.nodes if node is not None and len(node) == 3]
+    return sorted(np.shape(r) for node in nodes for r in node[0].residuals)
+
+
+def test_a_cumulative_sum_keeps_nothing() -> None:
+    _, pullback = fgrad.vjp(lambda x: lax.scan(lambda c, x: (c + x, c), fnp.zeros(3), x), XS)
+    assert residual_shapes(pullback) == []
+
+
+def test_constants_are_kept_once_and_carries_as_they_came_out() -> None:
+    def final(h: Any, w: Any) -> Any:
+        return lax.scan(lambda h, x: (fnp.tanh(h @ w + x), None), h, XS)[0]
+
+    # The weights, the first carry, and the carries as each step gave them out, twice the same array.
+    _, pullback = fgrad.vjp(final, A, W)
+    assert residual_shapes(pullback) == [(3,), (3, 3), (4, 3), (4, 3)]
+    loop = next(n[0] for n in pullback._trace.nodes if n is not None and len(n) == 3)
+    stacked = [r for r in loop.residuals if np.shape(r) == (4, 3)]
+    assert stacked[0] is stacked[1]
+
+
+def test_a_checkpoint_in_a_body_keeps_carries_alone() -> None:
+    def step(h: Any, x: Any) -> Any:
+        return fnp.tanh(fnp.sin(fnp.cos(h) * x) @ W), None
+
+    def final(h: Any, step: Any) -> Any:
+        return lax.scan(step, h, XS)[0]
+
+    _, plain = fgrad.vjp(lambda h: final(h, step), A)
+    _, checkpointed = fgrad.vjp(lambda h: final(h, fgrad.checkpoint(step)), A)
+    assert len(residual_shapes(checkpointed)) < len(residual_shapes(plain))
+    # The rows are the user's own array.
+    assert residual_shapes(checkpointed).count((4, 3)) == 2
+
+
+def test_memory_of_the_backward_pass() -> None:
+    x = np.ones((200, 1000))
+    # Read-only: of an array that somebody could write to, a copy is kept.
+    w = fnp.ones((1000, 1000))
+
+    def kept(f: Callable[..., Any]) -> int:
+        f(x[:2])
+        tracemalloc.start()
+        _, pullback = fgrad.vjp(f, x)
+        size = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        del pullback
+        return size
+
+    assert kept(lambda x: lax.scan(lambda c, x: (c + x, None), fnp.zeros(1000), x)[0]) < 100_000
+    with_weights = kept(
+        lambda x: lax.scan(lambda c, x: (0.001 * (c @ w) + x, None), fnp.zeros(1000), x)[0]
+    )
+    assert with_weights < 100_000
+
+
+def test_nothing_is_computed_again_in_the_backward_pass() -> None:
+    counts: dict[str, int] = {}
+
+    def count(jaxpr: Any, times: int) -> None:
+        for eqn in jaxpr.eqns:
+            name = eqn.primitive.name
+            counts[name] = counts.get(name, 0) + times
+            for sub in sub_jaxprs(eqn.primitive):
+                count(sub, times * getattr(eqn.primitive, "length", 1))
+
+    def loss(h: Any) -> Any:
+        return lax.scan(lambda h, x: (fnp.exp(fnp.sin(h) * x), None), h, XS)[0].sum()
+
+    count(fgrad.make_jaxpr(fgrad.grad(loss))(A), 1)
+    assert counts["sin"] == counts["exp"] == len(XS)
+    # The slope of the sine is no part of the forward pass.
+    assert counts["cos"] == len(XS)
+
+
+def test_what_is_the_same_at_every_step_is_computed_once() -> None:
+    def f(w: Any) -> Any:
+        return lax.scan(lambda h, x: (h @ fnp.exp(w) + x, None), A, XS)[0]
+
+    jaxpr = fgrad.make_jaxpr(f)(W)
+    assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["exp", "scan"]
+
+
+def test_results_that_nobody_reads_are_not_computed() -> None:
+    def f(x: Any) -> Any:
+        (_, b), _ys = lax.scan(lambda c, x: ((fnp.sin(c[0]), c[1] + x), fnp.exp(c[0])), (A, A), x)
+        return b
+
+    text = str(fgrad.make_jaxpr(f)(XS))
+    assert "sin" not in text
+    assert "exp" not in text
+
+
+def test_no_tracer_outlives_a_loop() -> None:
+    kept: list[Any] = []
+
+    def step(c: Any, x: Any) -> Any:
+        kept.append(c)
+        return c + x, c
+
+    lax.scan(step, 0.0, np.arange(3.0))
+    with pytest.raises(fgrad.errors.LeakedTracerError, match="scan of step"):
+        kept[0] + 1.0
+    assert fgrad.tracing._open_body.get() is None
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def test_a_carry_that_changes_is_shown_side_by_side() -> None:
+    def step(c: Any, x: Any) -> Any:
+        return {"p": c["p"].astype(np.float32), "r": (c["r"][0], fnp.stack([x, x]))}, None
+
+    with pytest.raises(fgrad.errors.CarryTypeError) as caught:
+        lax.scan(step, {"p": np.ones(2), "r": (1, fnp.zeros(()))}, np.ones(3))
+    message = str(caught.value)
+    assert "step (test_control_flow_rules.py" in message
+    rows = [line.split() for line in message.splitlines() if "carry[" in line]
+    assert rows[0] == ["carry['p']", "float64[2]", "float32[2]", "<--", "differs"]
+    assert rows[1] == ["carry['r'][0]", "Python", "int", "Python", "int"]
+    assert rows[2] == ["carry['r'][1]", "float64", "scalar", "float64[2]", "<--", "differs"]
+
+
+def test_a_carry_of_another_structure_is_shown_side_by_side() -> None:
+    with pytest.raises(fgrad.errors.CarryTypeError) as caught:
+        lax.fori_loop(0, 2, lambda i, c: {"p": c["p"], "q": c["p"]}, {"p": fnp.zeros(2)})
+    message = str(caught.value)
+    assert "carry['q']" in message
+    assert "(missing)" in message
+    assert "{'p': *}" in message
+    assert "{'p': *, 'q': *}" in message
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_branches_that_differ_are_shown_side_by_side(known: bool) -> None:
+    def choose(p: Any) -> Any:
+        return lax.cond(p, lambda x: (x, x.sum()), lambda x: (x[:2], 0), A)
+
+    with pytest.raises(fgrad.errors.BranchTypeError) as caught:
+        choose(True) if known else fgrad.jit(choose)(True)
+    message = str(caught.value)
+    assert "float64[3]" in message
+    assert "float64[2]" in message
+    assert "result[0]" in message
+    assert "differs" in message
+    assert "true_fun" in message
+    assert "false_fun" in message
+    assert "test_control_flow_rules.py" in message
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: lax.scan(lambda c, x: c, 0.0, np.ones(3)), "ArgumentError", "pair"),
+        (lambda: lax.scan(lambda c, x: (c, x), 0.0), "LoopLengthError", "give length"),
+        (lambda: lax.scan(lambda c, x: (c, x), 0.0, 1.0), "LoopLengthError", "scalar"),
+        (
+            lambda: lax.scan(lambda c, x: (c, x), 0.0, np.ones(3), length=4),
+            "LoopLengthError",
+            "length is 4",
+        ),
+        (lambda: lax.scan(lambda c, x: (c, x), 0.0, None, length=-1), "LoopLengthError", "-1"),
+        (lambda: lax.scan(lambda c, x: (c, x), 0.0, None, length=1.5), "ArgumentError", "1.5"),
+        (lambda: lax.scan(3, 0.0, np.ones(3)), "ArgumentError", "function"),
+        (
+            lambda: lax.while_loop(lambda c: c, lambda c: c, 1.0),
+            "PredicateTypeError",
+            "Python float",
+        ),
+        (
+            lambda: lax.while_loop(lambda c: (c < 1, c), lambda c: c, 1.0),
+            "PredicateTypeError",
+            "tuple",
+        ),
+        (lambda: lax.cond(np.ones(2) > 0, lambda: 1, lambda: 2), "PredicateTypeError", "bool"),
+        (lambda: lax.switch(1.5, [lambda: 1, lambda: 2]), "PredicateTypeError", "float"),
+        (lambda: lax.switch(0, []), "ArgumentError", "empty"),
+        (lambda: lax.fori_loop(0, 2.5, lambda i, c: c, 0), "IndexTypeError", "upper"),
+        (lambda: lax.map(lambda x: x, np.ones(3), batch_size=0), "ArgumentError", "batch_size"),
+    ],
+)
+def test_what_is_refused(call: Callable[[], Any], error: str, words: str) -> None:
+    with pytest.raises(getattr(fgrad.errors, error)) as caught:
+        call()
+    assert words in str(caught.value)
+    assert "test_control_flow_rules.py" in str(caught.value)
+
+
+def test_a_branch_on_an_unknown_value_in_a_body_says_what_to_use() -> None:
+    with pytest.raises(fgrad.errors.TracerBoolConversionError) as caught:
+        lax.scan(lambda c, x: (c if c > 0 else x, None), 0.0, np.ones(3))
+    for word in ("lax.cond", "lax.while_loop", "where", "scan of <lambda>", "carry"):
+        assert word in str(caught.value)
