@@ -19,6 +19,7 @@ _DEFAULTS: dict[str, Any] = {
     "debug_key_reuse": False,
     "default_prng_impl": "threefry2x32",
     "explain_cache_misses": False,
+    "num_cpu_devices": 1,
     "traceback_filtering": "auto",
 }
 _CHOICES: dict[str, tuple[Any, ...]] = {
@@ -72,6 +73,7 @@ class Config:
     debug_nans: bool
     debug_key_reuse: bool
     default_prng_impl: str
+    num_cpu_devices: int
     #: Whether any check of every result is on.
     checks_results: bool
 
@@ -82,6 +84,8 @@ class Config:
             if text is not None:
                 is_flag = isinstance(default, bool)
                 values[name] = text.lower() in ("1", "true", "on", "yes") if is_flag else text
+                if name == "num_cpu_devices":
+                    values[name] = int(text)
         self.__dict__.update(values)
         self._refresh()
 
@@ -120,6 +124,8 @@ class Config:
         default = _DEFAULTS.get(short)
         if isinstance(default, bool) and not isinstance(value, (bool, int)):
             raise ConfigError(f"flag {name!r} takes True or False, got {value!r}")
+        if short == "num_cpu_devices" and (type(value) is not int or value < 1):
+            raise ConfigError(f"flag {name!r} takes a positive int, got {value!r}")
         if short in _CHOICES and value not in _CHOICES[short]:
             raise ConfigError(f"flag {name!r} takes one of {_CHOICES[short]}, got {value!r}")
         self.__dict__[short] = bool(value) if isinstance(default, bool) else value

@@ -495,6 +495,19 @@ class MappedAxisError(FgradError, ValueError):
     """
 
 
+class UnboundAxisError(FgradError, NameError):
+    """A collective over a mapped axis that has no such name.
+
+    Wrong::
+
+        fgrad.vmap(lambda x: x - fgrad.lax.pmean(x, "rows"))(np.ones(4))
+
+    Right::
+
+        fgrad.vmap(lambda x: x - fgrad.lax.pmean(x, "rows"), axis_name="rows")(np.ones(4))
+    """
+
+
 class StaticArgumentError(FgradError, TypeError, ValueError):
     """A static argument of ``jit`` that cannot be hashed.
 

@@ -35,6 +35,7 @@ from fgrad.transforms._arguments import (
     output_values,
     tree_text,
 )
+from fgrad.transforms.axis_names import axes_in_scope
 from fgrad.transforms.call import Call
 from fgrad.transforms.make_jaxpr import struct, trace_to_jaxpr
 from fgrad.transforms.static import Static, infer_static, split_static
@@ -156,13 +157,14 @@ class JitFunction:
                 unusual = True
                 values.append(leaf)
         order = _tree.order_key(treedef) if table.has_order else ()
-        key = (tuple(kinds), order, static_key, config.enable_x64)
+        context = config.enable_x64, axes_in_scope()
+        key = (tuple(kinds), order, static_key, context)
         entry = None if unusual else table.entries.get(key)
         if entry is None:
             # No entry was ever made for a type that has to be converted first.
             values = leaf_values(values, "jit", self._fun, args, kwargs)
             kinds = [part for v in values for part in _kinds_of(aval_of(v))]
-            key = (tuple(kinds), order, static_key, config.enable_x64)
+            key = (tuple(kinds), order, static_key, context)
             entry = table.entries.get(key)
         captured: list[Any] = []
         if entry is None:
@@ -396,15 +398,17 @@ def explain_miss(key: Any, earlier: Sequence[Any], names: Sequence[str]) -> str:
     """Why a signature was not found among those seen before."""
     if not earlier:
         return "it was never called before"
-    treedef, kinds, _, static, x64 = key
+    treedef, kinds, _, static, (x64, axes) = key
     closest = min(earlier, key=lambda k: _distance(k, key))
     if closest[0] != treedef:
         new, known = tree_text(treedef), tree_text(closest[0])
         return f"the arguments have a new structure, {new} instead of {known}"
     if closest[3] != static:
         return f"a static argument is new: {_static_text(static)} instead of {_static_text(closest[3])}"
-    if closest[4] != x64:
+    if closest[4][0] != x64:
         return "the flag enable_x64 has changed"
+    if closest[4][1] != axes:
+        return f"the named axes in scope are {dict(axes)} instead of {dict(closest[4][1])}"
     changes = [
         f"{name} is {new} instead of {old}"
         for name, new, old in zip(names, _kind_texts(kinds), _kind_texts(closest[1]), strict=False)

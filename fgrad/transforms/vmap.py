@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from fgrad import _tree
 from fgrad.array import wrap
 from fgrad.avals import Aval, aval_of
@@ -22,6 +24,7 @@ from fgrad.transforms._arguments import (
     transformed,
     tree_text,
 )
+from fgrad.transforms.axis_names import NamedAxis, bound
 
 
 class BatchTracer(Tracer):
@@ -121,7 +124,7 @@ def vmap(
     out_axes : int, None or tree
         Where the mapped axis goes in each result. None is for results that do not depend on the example.
     axis_name : hashable, optional
-        A name for the mapped axis.
+        A name for the mapped axis, by which collectives such as `fgrad.lax.psum` combine examples.
     axis_size : int, optional
         The number of examples, needed only where no argument is mapped.
 
@@ -186,7 +189,12 @@ def vmap(
                 for i, (v, is_mapped) in enumerate(moved)
             ]
             inner_args, inner_kwargs = _tree.unflatten(treedef, tracers)
-            result = f(*inner_args, **inner_kwargs)
+            if axis_name is None:
+                result = f(*inner_args, **inner_kwargs)
+            else:
+                index = BatchTracer(trace, np.arange(size, dtype=np.int32))
+                with bound(NamedAxis(axis_name, size, index)):
+                    result = f(*inner_args, **inner_kwargs)
             out_leaves, out_treedef = _tree.flatten(result)
             pairs = [trace.split(x) for x in output_values(out_leaves, "vmap", f, result)]
         try:
