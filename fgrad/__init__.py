@@ -8,6 +8,8 @@ from typing import Any as _Any
 
 import fgrad.operators  # noqa: F401 - attaches the operators to arrays and traced values
 from fgrad import (
+    ad_checkpoint,
+    checkpoint_policies,
     core,
     custom_batching,
     custom_derivatives,
@@ -32,6 +34,8 @@ from fgrad.dtypes import float0
 from fgrad.removed_names import removed_name as _removed_name
 from fgrad.source_info import guard as _guard
 from fgrad.transforms.checkpoint import checkpoint, remat
+from fgrad.transforms.closure_convert import closure_convert
+from fgrad.transforms.custom_gradient import custom_gradient
 from fgrad.transforms.custom_jvp import custom_jvp
 from fgrad.transforms.custom_vjp import custom_vjp
 from fgrad.transforms.grad import grad, value_and_grad
@@ -40,6 +44,7 @@ from fgrad.transforms.jit import jit
 from fgrad.transforms.jvp import jvp
 from fgrad.transforms.linearize import linear_transpose, linearize
 from fgrad.transforms.make_jaxpr import eval_shape, make_jaxpr
+from fgrad.transforms.named import named_call, named_scope
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
@@ -51,10 +56,14 @@ __version__ = "0.1.0"
 __all__ = [
     "Array",
     "ShapeDtypeStruct",
+    "ad_checkpoint",
     "checkpoint",
+    "checkpoint_policies",
+    "closure_convert",
     "config",
     "custom_batching",
     "custom_derivatives",
+    "custom_gradient",
     "custom_jvp",
     "custom_vjp",
     "disable_jit",
@@ -75,6 +84,8 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "make_jaxpr",
+    "named_call",
+    "named_scope",
     "nn",
     "numpy",
     "ops",

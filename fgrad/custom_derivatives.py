@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+from fgrad.transforms.closure_convert import closure_convert
+from fgrad.transforms.custom_gradient import custom_gradient
 from fgrad.transforms.custom_jvp import custom_jvp
 from fgrad.transforms.custom_vjp import custom_vjp
-from fgrad.transforms.symbolic_zero import CustomVJPPrimal, SymbolicZero
+from fgrad.transforms.symbolic_zero import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    custom_vjp_primal_tree_values,
+    zero_from_primal,
+)
 
-__all__ = ["CustomVJPPrimal", "SymbolicZero", "custom_jvp", "custom_vjp"]
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
+    "zero_from_primal",
+]

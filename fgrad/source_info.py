@@ -10,6 +10,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any, TypeVar
 
@@ -32,6 +33,24 @@ _PLACE = re.compile(r":\d+ \(")
 # A code object and the index of an instruction in it: cheap to take, a line only when it is asked for.
 # A source that was pickled is its text.
 Source = tuple[CodeType, int] | str
+
+#: The name of the part of the program that runs, where the user gave it one.
+scope_of_names: ContextVar[str] = ContextVar("fgrad_scope_of_names", default="")
+
+
+class ScopedSource(tuple[CodeType, int]):
+    """A source in a named part of the program."""
+
+    scope: str
+
+
+def with_scope(source: Source | None, scope: str) -> Source | None:
+    """A place in running code, under a name."""
+    if not isinstance(source, tuple) or isinstance(source, ScopedSource):
+        return source
+    scoped = ScopedSource(source)
+    scoped.scope = scope
+    return scoped
 
 
 def is_internal(filename: str) -> bool:
@@ -74,7 +93,8 @@ def source_text(source: Source | None) -> str:
     if isinstance(source, str):
         return source
     code = source[0]
-    return f"{os.path.basename(code.co_filename)}:{source_line(source)} ({code.co_name})"
+    scope = f", in {source.scope}" if isinstance(source, ScopedSource) else ""
+    return f"{os.path.basename(code.co_filename)}:{source_line(source)} ({code.co_name}{scope})"
 
 
 def here() -> str:

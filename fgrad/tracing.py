@@ -31,8 +31,10 @@ from fgrad.source_info import (
     here,
     raised_at,
     same_line,
+    scope_of_names,
     source_text,
     user_source,
+    with_scope,
 )
 
 ndarray = np.ndarray
@@ -417,6 +419,9 @@ class Recording(Trace):
         inputs = tuple([self.atom(a) for a in args])
         answer = primitive.abstract_eval(*[a.aval for a in inputs])
         source = source_of_equation() or user_source(3)
+        scope = scope_of_names.get()
+        if scope:
+            source = with_scope(source, scope)
         if primitive.multiple_results:
             outputs = tuple([Var(aval) for aval in answer])
             self.eqns.append(Eqn(primitive, inputs, outputs, source, is_silent()))

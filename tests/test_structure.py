@@ -33,6 +33,8 @@ LAYERS = {
     "lax": 5,
     "nn": 5,
     "random": 5,
+    "ad_checkpoint": 5,
+    "checkpoint_policies": 5,
     "custom_batching": 5,
     "custom_derivatives": 5,
     "core": 5,

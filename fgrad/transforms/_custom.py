@@ -252,17 +252,18 @@ class Application:
 
 
 def closes_over(owner: CustomFunction, tracer: Any) -> ClosedOverValueError:
-    what = "a value that is being differentiated too"
+    doing = "mapped" if owner.transform == "custom_vmap" else "differentiated"
+    what = f"a value that is being {doing} too"
     if isinstance(tracer, Tracer):
         names = [captured_name(f, tracer) for f in (owner.fun, *owner.rules())]
         name = next(filter(None, names), "")
         what = (
             f"{name or 'a value'} (dtype {tracer.dtype.name}, shape {tracer.shape}), which is being "
-            "differentiated too"
+            f"{doing} too"
         )
     return ClosedOverValueError(
-        f"{owner.title} closes over {what}; its rule gives derivatives with respect to its arguments only: "
-        "pass the value as an argument"
+        f"{owner.title} closes over {what}; its rule speaks of its arguments only: pass the value as "
+        "an argument"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fgrad.avals import Aval
@@ -108,8 +108,11 @@ class CallPullback:
 class Checkpointed(Call):
     """A call whose reverse mode keeps the inputs only, and computes the forward pass again.   *ins -> *outs
 
-    It is never inlined: next to the forward pass, the recomputation would be merged with it.
+    It is never inlined: next to the forward pass, the recomputation would be merged with it. A policy chooses
+    equations whose results are kept beside the inputs.
     """
+
+    policy: Callable[..., bool] | None = None
 
     @property
     def name(self) -> str:
@@ -120,7 +123,11 @@ class Checkpointed(Call):
         return None
 
     def with_jaxpr(self, jaxpr: Jaxpr) -> Call:
-        return Checkpointed(jaxpr)
+        return Checkpointed(jaxpr, self.policy)
+
+    def params(self) -> dict[str, Any]:
+        name = getattr(self.policy, "__name__", None)
+        return {} if self.policy is None else {"policy": name or self.policy}
 
     def push_apart(
         self, primals: Sequence[Any], directions: Sequence[Any], nonzero: tuple[bool, ...]
@@ -133,7 +140,13 @@ class Checkpointed(Call):
 
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
         reverse = reverse_jaxpr(self.jaxpr, tuple(needs))
-        return self(*args), RecomputingPullback(self, reverse, list(args))
+        if self.policy is None:
+            return self(*args), RecomputingPullback(self, reverse, list(args))
+        forward, full, passed = reverse.saving(self.policy)
+        results = self.with_jaxpr(forward)(*args)
+        count = len(self.jaxpr.outvars)
+        residuals = [*(args[i] for i in passed), *results[count:]]
+        return results[:count], SavingPullback(self, reverse, residuals, full)
 
 
 class RecomputingPullback(CallPullback):
@@ -141,6 +154,21 @@ class RecomputingPullback(CallPullback):
 
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
         program, nonzero = self.reverse.backward_from_primals([ct is not None for ct in cts])
+        found = self.call.with_jaxpr(program)(
+            *self.residuals, *[ct for ct in cts if ct is not None]
+        )
+        return scatter_found(found, nonzero, self.reverse.needs)
+
+
+class SavingPullback(CallPullback):
+    """A pullback that computes the forward pass again as far as it was not kept."""
+
+    def __init__(self, call: Call, reverse: Any, residuals: list[Any], full: Jaxpr) -> None:
+        super().__init__(call, reverse, residuals)
+        self.full = full
+
+    def __call__(self, cts: Sequence[Any]) -> list[Any]:
+        program, nonzero = self.reverse.without_zeros(self.full, [ct is not None for ct in cts])
         found = self.call.with_jaxpr(program)(
             *self.residuals, *[ct for ct in cts if ct is not None]
         )

@@ -9,8 +9,10 @@ from fgrad import _tree
 from fgrad.array import snapshot, value, wrap
 from fgrad.avals import aval_of
 from fgrad.dtypes import SUPPORTED
+from fgrad.errors import ArgumentError
+from fgrad.ir.passes import inline_calls
 from fgrad.primitives.elementwise import stop_gradient as stop_gradient_primitive
-from fgrad.source_info import boundary, function_name
+from fgrad.source_info import boundary, function_name, function_text
 from fgrad.tracing import hoist_constants, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
@@ -41,7 +43,8 @@ def checkpoint(
     prevent_cse : bool
         Accepted for compatibility: the second run is never merged with the first.
     policy : callable, optional
-        Which intermediate results may be kept; None keeps nothing.
+        Which intermediate results are kept beside the arguments: one of `fgrad.checkpoint_policies`, or a
+        function from an operation and the types of its operands to a bool. None keeps nothing.
     static_argnums : int or tuple of int
         Positional arguments that are passed through as they are.
 
@@ -57,6 +60,11 @@ def checkpoint(
     1.0
     """
     check_callable(fun, "checkpoint")
+    if policy is not None and not callable(policy):
+        raise ArgumentError(
+            f"checkpoint of {function_text(fun)}: policy is {policy!r}; give one of fgrad.checkpoint_policies, such "
+            "as dots_saveable"
+        )
 
     @transformed(fun, "checkpoint")
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
@@ -77,8 +85,11 @@ def checkpoint(
             flat_fun, [aval_of(v) for v in values], function_name(fun), "checkpoint", names, fun
         )
         closed, captured = hoist_constants(jaxpr)
+        if policy is not None:
+            # The policy is asked about operations, also those of compiled functions inside.
+            closed = inline_calls(closed, rules=False)
         closed.consts = tuple(map(snapshot, closed.consts))
-        outs = Checkpointed(closed)(*captured, *values)
+        outs = Checkpointed(closed, policy)(*captured, *values)
         return _tree.unflatten(out_treedef, [wrap(x) for x in outs])
 
     return checkpointed

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fgrad.array import value
+from fgrad import _tree
+from fgrad.array import value, wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import float0, is_inexact
+from fgrad.primitives.families import zeros_of
 
 
 class SymbolicZero:
@@ -70,3 +72,39 @@ class CustomVJPPrimal:
 
     def __repr__(self) -> str:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The values of a tree of `CustomVJPPrimal`, as a forward rule with symbolic zeros gets it.
+
+    Parameters
+    ----------
+    tree : tree of CustomVJPPrimal
+
+    Returns
+    -------
+    tree
+        The arrays.
+    """
+    return _tree.map(lambda leaf: leaf.value if type(leaf) is CustomVJPPrimal else leaf, tree)
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of a value.
+
+    Parameters
+    ----------
+    val : array
+    symbolic_zeros : bool
+        Whether to return a `SymbolicZero` rather than an array.
+
+    Returns
+    -------
+    array or SymbolicZero
+        Of dtype ``float0`` for integers and booleans.
+    """
+    zero = SymbolicZero.from_primal_value(val)
+    if symbolic_zeros:
+        return zero
+    exact = not is_inexact(aval_of(value(val)).dtype)
+    return wrap(np.zeros(zero.shape, zero.dtype) if exact else zeros_of(zero.aval))

@@ -352,6 +352,44 @@ class ReverseJaxpr:
         residuals = [*(primal_vars[i] for i in self.passed), *saved]
         self.full = program([*residuals, *ct_vars], backward_eqns, outs_of_walk)
         self.ct_count = len(ct_vars)
+        self._parts = program, primal_vars, ct_vars, forward_eqns, backward_eqns, out_atoms
+
+    def saving(self, policy: Callable[..., bool]) -> tuple[Jaxpr, Jaxpr, list[int]]:
+        """A form between the two: the results of equations that `policy` chooses are residuals.
+
+        Returns
+        -------
+        forward, full, passed
+            As the attributes; the full program computes again what it reads of the rest.
+        """
+        known = self.recomputing.derived.get(("saving", policy))
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        program, primal_vars, ct_vars, forward_eqns, backward_eqns, out_atoms = self._parts
+        saved: dict[Any, None] = {}
+        for eqn in forward_eqns:
+            primitive = eqn.primitive
+            if policy(primitive, *[a.aval for a in eqn.inputs], **primitive.params()):
+                # A name is one for its operand: that is what other equations may read.
+                named = getattr(primitive, "names_operand", False)
+                saved.update(dict.fromkeys(eqn.inputs if named else eqn.outputs))
+        made = {v for eqn in forward_eqns for v in eqn.outputs}
+        kept = [v for v in saved if v in made]
+        again = [eqn for eqn in forward_eqns if not all(v in saved for v in eqn.outputs)]
+        outs = self.recomputing.outvars
+        backward = [*again, *backward_eqns]
+        needed = dce(Jaxpr((), (), [*primal_vars, *kept, *ct_vars], backward, outs))
+        read = {a for eqn in needed.eqns for a in eqn.inputs} | set(needed.outvars)
+        residuals = [v for v in kept if v in read]
+        passed = [i for i, v in enumerate(primal_vars) if v in read]
+        inputs = [*(primal_vars[i] for i in passed), *residuals, *ct_vars]
+        known = (
+            program(primal_vars, forward_eqns, [*out_atoms, *residuals]),
+            program(inputs, backward, outs),
+            passed,
+        )
+        self.recomputing.derived["saving", policy] = known
+        return known
 
     def backward(self, pattern: Sequence[bool]) -> tuple[Jaxpr, tuple[bool, ...]]:
         """The program from residuals and nonzero cotangents to the nonzero cotangents of the inputs."""
