@@ -62,6 +62,9 @@ class Array(np.ndarray, metaclass=_ArrayMeta):
     def __deepcopy__(self, memo: dict[int, Any] | None) -> Array:
         return _rebuild(np.array(v) if type(v := plain(self)) is ndarray else v)
 
+    def __str__(self) -> str:
+        return str(self.view(ndarray))
+
     def __repr__(self) -> str:
         body = np.array2string(self.view(ndarray), separator=", ", prefix="Array(", suffix=",")
         weak = ", weak_type=True" if self.weak_type else ""
@@ -197,7 +200,7 @@ def _import_array(x: np.ndarray[Any, Any], what: str) -> Any:
     if dtype in dtypes.SUPPORTED:
         wanted = dtypes.canonical(dtype)
         return x if wanted == dtype else x.astype(wanted)
-    if dtype == dtypes.float0:
+    if dtype == dtypes.float0 or dtypes.admit(dtype):
         return x
     native = dtype.newbyteorder("=") if dtype.kind in "biufc" else dtype
     if native in dtypes.SUPPORTED:

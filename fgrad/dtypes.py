@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ _TO_32 = {
     COMPLEX128: np.dtype(np.complex64),
 }
 
-SUPPORTED: frozenset[np.dtype[Any]] = frozenset(
+SUPPORTED: set[np.dtype[Any]] = set(
     np.dtype(name)
     for name in (
         "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
@@ -81,6 +82,51 @@ PYTHON_DTYPES: dict[type, np.dtype[Any]] = {
     float: FLOAT64,
     complex: COMPLEX128,
 }
+
+
+#: The floating-point types of ml_dtypes that have come into use; NumPy says nothing of their kind.
+NARROW: set[np.dtype[Any]] = set()
+_learners: list[Callable[[], None]] = []
+
+
+def when_narrow(learn: Callable[[], None]) -> None:
+    """Have a function called when the first type of ml_dtypes comes into use."""
+    _learners.append(learn)
+
+
+def admit(dtype: np.dtype[Any]) -> bool:
+    """Take a floating-point type of ml_dtypes among the supported ones, if `dtype` is one."""
+    if dtype in NARROW:
+        return True
+    if dtype.type.__module__ != "ml_dtypes" or not dtype.name.startswith(("bfloat", "float")):
+        return False
+    if not NARROW:
+        for learn in _learners:
+            learn()
+    NARROW.add(dtype)
+    SUPPORTED.add(dtype)
+    return True
+
+
+def promotion_of_narrow(avals: Iterable[Any], wide: np.dtype[Any]) -> np.dtype[Any]:
+    """What types, one of them of ml_dtypes, promote to by JAX's table.
+
+    Integers, booleans and Python numbers take the narrow type; other floating-point types give
+    `wide`, which NumPy gives for float32 in the place of the narrow one.
+
+    Raises
+    ------
+    DTypeError
+        If one of them promotes to no other: those of less than 16 bits do not.
+    """
+    avals = list(avals)
+    strong = {a.dtype for a in avals if not a.weak and is_inexact(a.dtype)}
+    met = strong | {a.dtype for a in avals if a.weak and a.dtype.kind == "c"}
+    narrow = strong & NARROW
+    if len(met) > 1 and any([d.itemsize == 1 for d in narrow]):
+        listed = " and ".join(sorted(d.name for d in met))
+        raise DTypeError(f"{listed} do not promote to a common dtype; convert with .astype")
+    return narrow.pop() if strong == narrow else wide
 
 
 def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -102,12 +148,12 @@ def as_dtype(dtype: Any, what: str = "dtype") -> np.dtype[Any]:
         result: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
         raise DTypeError(f"{what}={dtype!r} is not a dtype") from None
-    if result not in SUPPORTED:
+    if result not in SUPPORTED and not admit(result):
         native = result.newbyteorder("=")
         if native not in SUPPORTED:
             raise DTypeError(
                 f"{what}={result} is not supported: fgrad computes with bool, integers of 8 to 64 bits, "
-                "float16, float32, float64, complex64 and complex128"
+                "float16, float32, float64, complex64 and complex128, and the floating-point types of ml_dtypes"
             )
         result = native
     return canonical(result)
@@ -115,12 +161,12 @@ def as_dtype(dtype: Any, what: str = "dtype") -> np.dtype[Any]:
 
 def is_inexact(dtype: np.dtype[Any]) -> bool:
     """Whether values of `dtype` have derivatives."""
-    return dtype.kind in "fc"
+    return dtype.kind in "fc" or dtype in NARROW
 
 
 def python_type(dtype: np.dtype[Any]) -> type:
     """The Python scalar type that a weak value of `dtype` has."""
-    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtype.kind]
+    return {"b": bool, "i": int, "u": int, "f": float, "c": complex, "V": float}[dtype.kind]
 
 
 # ---- the names of jax.dtypes ---------------------------------------------------------------------

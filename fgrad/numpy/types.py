@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import KeyDType
 from fgrad.errors import DTypeError
 from fgrad.numpy._support import ArrayLike, DTypeLike, operand
+from fgrad.primitives import narrow as narrow  # Its rules are there when a narrow type comes.
 from fgrad.primitives.elementwise import convert
 from fgrad.primitives.families import common_dtype
 from fgrad.tracing import Tracer
@@ -138,7 +140,10 @@ def finfo(dtype: Any) -> Any:
     >>> float(fnp.finfo(fnp.float32).eps)
     1.1920928955078125e-07
     """
-    return np.finfo(dtypes.canonical(_dtype_of(dtype)))
+    found = _dtype_of(dtype)
+    if dtypes.admit(found):
+        return importlib.import_module("ml_dtypes").finfo(found)
+    return np.finfo(dtypes.canonical(found))
 
 
 def iinfo(int_type: Any) -> Any:
@@ -174,6 +179,32 @@ def _dtype_of(x: Any) -> np.dtype[Any]:
         return named
     except TypeError:
         raise DTypeError(f"{x!r} is neither a dtype nor an array") from None
+
+
+#: The floating-point types of the package ml_dtypes, which is imported when one of them is asked for.
+NARROW_TYPES = frozenset(
+    "bfloat16 float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz "
+    "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split()
+)
+
+
+def narrow_type(name: str) -> ScalarType:
+    """A floating-point type of ml_dtypes by its name.
+
+    Raises
+    ------
+    AttributeError
+        If the package is not installed, or has no such type.
+    """
+    try:
+        module = importlib.import_module("ml_dtypes")
+    except ImportError:
+        raise AttributeError(
+            f"fgrad.numpy.{name} needs the package ml_dtypes, which is not installed; install fgrad[ml_dtypes]"
+        ) from None
+    found = ScalarType(getattr(module, name))
+    dtypes.admit(found.dtype)
+    return found
 
 
 # ---- promotion ---------------------------------------------------------------------------------
@@ -239,7 +270,8 @@ def promote_types(type1: DTypeLike, type2: DTypeLike) -> np.dtype[Any]:
     dtype('float64')
     """
     first = dtypes.as_dtype(type1, "promote_types: type1")
-    return dtypes.canonical(np.promote_types(first, dtypes.as_dtype(type2, "promote_types: type2")))
+    second = dtypes.as_dtype(type2, "promote_types: type2")
+    return common_dtype([Aval((), first), Aval((), second)])
 
 
 def can_cast(from_: Any, to: DTypeLike, casting: Any = "safe") -> bool:
@@ -282,7 +314,18 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     >>> fnp.issubdtype(fnp.float32, fnp.floating)
     True
     """
-    return np.issubdtype(_plain_type(arg1), _plain_type(arg2))
+    below, above = _plain_type(arg1), _plain_type(arg2)
+    if _is_narrow(below) and isinstance(above, type) and issubclass(np.floating, above):
+        # NumPy has no place for types of ml_dtypes in its hierarchy.
+        return True
+    return np.issubdtype(below, above)
+
+
+def _is_narrow(x: Any) -> bool:
+    try:
+        return dtypes.admit(np.dtype(x))
+    except TypeError:
+        return False
 
 
 def _plain_type(x: Any) -> Any:
@@ -310,4 +353,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     True
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
+    if _is_narrow(dtype):
+        names = {"real floating", "numeric"}
+        return any(
+            k in names if isinstance(k, str) else np.dtype(k) == np.dtype(dtype) for k in kinds
+        )
     return np.isdtype(np.dtype(dtype), tuple(_plain_type(k) for k in kinds))

@@ -354,8 +354,21 @@ def common_dtype(avals: Iterable[Aval]) -> np.dtype[Any]:
     first = avals[0].dtype
     if not any([a.weak or a.dtype != first for a in avals]):
         return dtypes.canonical(first)
+    if any([a.dtype in dtypes.NARROW for a in avals]):
+        return _common_with_narrow(avals)
     samples = [_weak_sample(a) if a.weak else a.dtype for a in avals]
     return dtypes.canonical(np.result_type(*samples))
+
+
+def _common_with_narrow(avals: Sequence[Aval]) -> np.dtype[Any]:
+    others = [
+        _weak_sample(a) if a.weak else a.dtype
+        for a in avals
+        if a.dtype not in dtypes.NARROW and dtypes.is_inexact(a.dtype)
+    ]
+    wide = np.result_type(dtypes.FLOAT32, *others)
+    narrow = dtypes.promotion_of_narrow(avals, wide)
+    return wide if wide.kind == "c" else narrow
 
 
 def _weak_sample(aval: Aval) -> Any:

@@ -196,7 +196,7 @@ def _scalar_output(f: Callable[..., Any], transform: str, result: Any, holomorph
     if len(leaves) == 1 and leaves[0] is result:
         (out,) = output_values(leaves, transform, f, result)
         aval = aval_of(out)
-        if not aval.shape and aval.dtype.kind == ("c" if holomorphic else "f"):
+        if not aval.shape and is_inexact(aval.dtype) and (aval.dtype.kind == "c") == holomorphic:
             return out
     where = f"{transform} of {function_text(f)}"
     if len(leaves) != 1 or leaves[0] is not result:

@@ -1,0 +1,115 @@
+"""Primitives on the floating-point types of ml_dtypes: computed in float32, and rounded once.
+
+NumPy knows neither the kind of these types nor what they promote to. When the first of them comes
+into use, the rules of every primitive learn to take them; until then, they cost nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fgrad import dtypes
+from fgrad.avals import Aval, aval_of
+from fgrad.primitives.families import Elementwise, _Declared
+from fgrad.tracing import Primitive
+
+Rule = Callable[..., Any]
+
+
+def _has_own_dtype(primitive: Primitive) -> bool:
+    """Whether a parameter says which dtype the answer has, so that NumPy converts as asked."""
+    return "dtype" in getattr(type(primitive), "__dataclass_fields__", ())
+
+
+def _answer(primitive: Primitive, aval: Aval, operands: Sequence[Aval]) -> Aval:
+    """The type of an answer whose operands were taken for float32."""
+    dtype = dtypes.promotion_of_narrow(operands, aval.dtype)
+    return Aval(aval.shape, dtype) if aval.dtype.kind == "f" else aval
+
+
+def _typing(original: Rule) -> Rule:
+    @functools.wraps(original)
+    def abstract_eval(self: Primitive, *avals: Aval) -> Any:
+        if not any([a.dtype in dtypes.NARROW for a in avals]) or _has_own_dtype(self):
+            return original(self, *avals)
+        wide = [Aval(a.shape, dtypes.FLOAT32) if a.dtype in dtypes.NARROW else a for a in avals]
+        # Indices and masks take no part in promotion.
+        operands = (
+            avals
+            if isinstance(self, Elementwise)
+            else [a for a in avals if a.dtype.kind not in "biu"]
+        )
+        answer = original(self, *wide)
+        if self.multiple_results:
+            return [_answer(self, aval, operands) for aval in answer]
+        return _answer(self, answer, operands)
+
+    return abstract_eval
+
+
+def _widened(x: Any) -> Any:
+    dtype = getattr(x, "dtype", None)
+    return x.astype(dtypes.FLOAT32) if dtype in dtypes.NARROW else x
+
+
+def _rounded(x: Any, aval: Aval) -> Any:
+    if aval.weak or aval_of(x).dtype == aval.dtype:
+        return x
+    rounded = x.astype(aval.dtype)
+    return rounded if aval.shape or not isinstance(rounded, np.ndarray) else rounded[()]
+
+
+def _computing(original: Rule) -> Rule:
+    @functools.wraps(original)
+    def impl(self: Primitive, *values: Any) -> Any:
+        for x in values:
+            if getattr(x, "dtype", None) in dtypes.NARROW:
+                break
+        else:
+            return original(self, *values)
+        if _has_own_dtype(self):
+            return original(self, *values)
+        declared = self.abstract_eval(*map(aval_of, values))
+        answer = original(self, *map(_widened, values))
+        if self.multiple_results:
+            return [_rounded(x, aval) for x, aval in zip(answer, declared, strict=True)]
+        return _rounded(answer, declared)
+
+    return impl
+
+
+def _lowering(original: Rule) -> Rule:
+    @functools.wraps(original)
+    def lower(self: Primitive, emit: Any, *names: str) -> str:
+        narrow = getattr(self, "dtype", None) in dtypes.NARROW
+        if narrow or any([a.dtype in dtypes.NARROW for a in emit.operands]):
+            return Primitive.lower(self, emit, *names)
+        return original(self, emit, *names)  # type: ignore[no-any-return]
+
+    return lower
+
+
+_LEARNING = {"abstract_eval": _typing, "impl": _computing, "lower": _lowering}
+
+
+def _classes(cls: type) -> Iterator[type]:
+    yield cls
+    subclasses: list[type] = cls.__subclasses__()
+    for below in subclasses:
+        yield from _classes(below)
+
+
+def _learn() -> None:
+    """Teach the rules of all primitives to take narrow types."""
+    for cls in set(_classes(_Declared)):
+        for name, learned in _LEARNING.items():
+            rule = vars(cls).get(name)
+            if rule is not None:
+                setattr(cls, name, learned(rule))
+
+
+dtypes.when_narrow(_learn)
