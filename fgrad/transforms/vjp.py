@@ -88,7 +88,7 @@ class VJPTrace(Trace):
             return self.tape_pullback(answers, pullback, parents, primitive.multiple_results)
         answer = primitive(*values)
         aval = aval_of(answer)
-        if aval.dtype.kind not in "fc":
+        if aval.dtype.kind not in "fc" and not is_inexact(aval.dtype):
             return answer
         reads_answer, reads_args = primitive.reads(needs)
         avals = self.avals
