@@ -6,6 +6,7 @@ key use counters of different domains, so that their streams do not meet.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ import numpy as np
 NDArray = np.ndarray[Any, Any]
 
 _WORDS = 4
-# The highest of the four words of the counter tells the domains apart.
-_DRAW, _SPLIT, _FOLD, _SEED = range(4)
+# The highest of the four words of the counter tells the domains apart; that of draws is zero.
+_SPLIT, _FOLD, _SEED = range(1, 4)
 
 
 def _bit_generator(key: NDArray, domain: int, label: int = 0) -> np.random.Philox:
@@ -23,11 +24,6 @@ def _bit_generator(key: NDArray, domain: int, label: int = 0) -> np.random.Philo
     words = key.astype(np.uint64)
     pair = words[0::2] << np.uint64(32) | words[1::2]
     return np.random.Philox(counter=counter, key=pair)
-
-
-def generator(key: NDArray) -> np.random.Generator:
-    """NumPy's generator for the draws of a key."""
-    return np.random.Generator(_bit_generator(key, _DRAW))
 
 
 def _key_words(source: np.random.Philox, count: int) -> NDArray:
@@ -39,9 +35,8 @@ def _key_words(source: np.random.Philox, count: int) -> NDArray:
     return pairs.reshape(-1, _WORDS)
 
 
-def fill_bits(key: NDArray, out: NDArray) -> None:
+def fill_bits(source: np.random.Generator, out: NDArray) -> None:
     """Fill a flat array of unsigned integers with random bits."""
-    source = generator(key)
     top = np.iinfo(out.dtype).max
     out[:] = source.integers(0, top, out.size, dtype=out.dtype, endpoint=True)
 
@@ -61,3 +56,20 @@ def seed(number: int) -> NDArray:
     """The key of a seed: uint32[4]."""
     (words,) = _key_words(_bit_generator(np.zeros(_WORDS, np.uint32), _SEED, number), 1)
     return np.asarray(words)
+
+
+def samplers(keys: NDArray) -> Iterator[np.random.Generator]:
+    """NumPy's generator, once for each key of two or four words.
+
+    It is one object, whose state is set anew: that takes a quarter of the time of making one.
+    """
+    source = np.random.Philox(0)
+    start = source.state
+    start["state"]["counter"] = np.zeros(_WORDS, np.uint64)
+    made = np.random.Generator(source)
+    words = np.zeros((len(keys), _WORDS), np.uint64)
+    words[:, : keys.shape[1]] = keys
+    for pair in words[:, 0::2] << np.uint64(32) | words[:, 1::2]:
+        start["state"]["key"] = pair
+        source.state = start
+        yield made

@@ -94,8 +94,8 @@ class RandomBits(KeyedDraw):
 
     def fill(self, keys: NDArray, out: NDArray) -> None:
         if self.implementation == PHILOX:
-            for key, row in zip(keys, out, strict=True):
-                philox.fill_bits(key, row)
+            for source, row in zip(philox.samplers(keys), out, strict=True):
+                philox.fill_bits(source, row)
             return
         _threefry_bits(keys, out)
 
@@ -186,8 +186,7 @@ def _threefry_floats(keys: NDArray, out: NDArray, finish: Callable[[NDArray], No
 
 
 def _fill_by_philox(keys: NDArray, out: NDArray, draw: Callable[..., Any]) -> None:
-    for key, row in zip(keys, out, strict=True):
-        source = philox.generator(key)
+    for source, row in zip(philox.samplers(keys), out, strict=True):
         if row.dtype == np.float16:
             # NumPy's generator draws none.
             row[:] = draw(source, size=row.size, dtype=np.float32)

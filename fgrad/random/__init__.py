@@ -1,5 +1,16 @@
 """Random numbers under the names of ``jax.random``: pure functions of a key."""
 
+from fgrad.random.counts import binomial, geometric, multinomial, poisson
+from fgrad.random.gamma import (
+    beta,
+    chisquare,
+    dirichlet,
+    f,
+    gamma,
+    generalized_normal,
+    loggamma,
+    t,
+)
 from fgrad.random.keys import (
     PRNGKey,
     PRNGKeyArray,
@@ -12,12 +23,14 @@ from fgrad.random.keys import (
     split,
     wrap_key_data,
 )
+from fgrad.random.multivariate import ball, multivariate_normal, orthogonal
 from fgrad.random.normal import (
     double_sided_maxwell,
     lognormal,
     maxwell,
     normal,
     truncated_normal,
+    wald,
 )
 from fgrad.random.quantiles import (
     cauchy,
@@ -36,34 +49,50 @@ from fgrad.random.uniform import bernoulli, bits, rademacher, randint, uniform
 __all__ = [
     "PRNGKey",
     "PRNGKeyArray",
+    "ball",
     "bernoulli",
+    "beta",
+    "binomial",
     "bits",
     "categorical",
     "cauchy",
+    "chisquare",
     "choice",
     "clone",
+    "dirichlet",
     "double_sided_maxwell",
     "exponential",
+    "f",
     "fold_in",
+    "gamma",
+    "generalized_normal",
+    "geometric",
     "gumbel",
     "key",
     "key_data",
     "key_dtype",
     "key_impl",
     "laplace",
+    "loggamma",
     "logistic",
     "lognormal",
     "maxwell",
+    "multinomial",
+    "multivariate_normal",
     "normal",
+    "orthogonal",
     "pareto",
     "permutation",
+    "poisson",
     "rademacher",
     "randint",
     "rayleigh",
     "split",
+    "t",
     "triangular",
     "truncated_normal",
     "uniform",
+    "wald",
     "weibull_min",
     "wrap_key_data",
 ]

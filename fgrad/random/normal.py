@@ -16,19 +16,22 @@ from fgrad.primitives.elementwise import (
     complex_,
     div,
     exp,
+    less_equal,
     maximum,
     minimum,
     nextafter,
+    select,
     sqrt,
     square,
     stop_gradient,
+    sub,
 )
 from fgrad.primitives.families import Sum, add, mul
 from fgrad.primitives.random import RandomNormals
 from fgrad.primitives.special import erf, erfinv
 from fgrad.random.arguments import float_dtype, parameters, refuse_below, shape_of_draw
 from fgrad.random.keys import single_key, split_words
-from fgrad.random.uniform import between, signs
+from fgrad.random.uniform import between, signs, units
 
 
 def normal(
@@ -64,15 +67,21 @@ def normal(
     implementation, words = single_key(key, "normal")
     size = shape_of_draw(shape, "normal")
     wanted = given_dtype(dtype, "normal")
-    if wanted is None or wanted.kind == "f":
-        return wrap(normals(implementation, words, size, float_dtype(dtype, "normal")))  # type: ignore[no-any-return]
-    if wanted.kind != "c":
+    if wanted is not None and wanted.kind not in "fc":
         raise DTypeError(f"normal: dtype must be a floating-point or complex dtype, got {wanted}")
-    parts = np.zeros((), wanted).real.dtype
+    wanted = wanted or float_dtype(None, "normal")
+    return wrap(normals_of_dtype(implementation, words, size, wanted))  # type: ignore[no-any-return]
+
+
+def normals_of_dtype(implementation: str, words: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
+    """Standard normal numbers, real or complex."""
+    if dtype.kind == "f":
+        return normals(implementation, words, shape, dtype)
+    parts = np.zeros((), dtype).real.dtype
     real, imaginary = [
-        normals(implementation, half, size, parts) for half in split_words(implementation, words)
+        normals(implementation, half, shape, parts) for half in split_words(implementation, words)
     ]
-    return wrap(div(complex_(real, imaginary), parts.type(math.sqrt(2.0))))  # type: ignore[no-any-return]
+    return div(complex_(real, imaginary), parts.type(math.sqrt(2.0)))
 
 
 def normals(implementation: str, words: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
@@ -270,3 +279,55 @@ def double_sided_maxwell(
     lengths = _lengths(implementation, first, size, wanted)
     directed = mul(signs(implementation, second, size, wanted), lengths)
     return wrap(add(mul(directed, spread), middle))  # type: ignore[no-any-return]
+
+
+def wald(
+    key: Any,
+    mean: ArrayLike,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Draw numbers of Wald's distribution, the inverse Gaussian, of scale 1.
+
+    Parameters
+    ----------
+    key : key
+        A single key.
+    mean : array_like
+        The mean, positive.
+    shape : int or sequence of int, optional
+        The mean broadcasts to it; its shape by default.
+    dtype : dtype-like, optional
+        A floating-point dtype; float64 by default.
+    out_sharding : object
+        Accepted for compatibility, without effect.
+
+    Returns
+    -------
+    Array
+        Differentiable towards the mean, but for the choice between two roots.
+
+    Raises
+    ------
+    NonArrayError, DTypeError, ShapeError, ArgumentError
+        If `key` is not a single key, or the mean does not fit or is not positive.
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> fgrad.random.wald(fgrad.random.key(0), 2.0, (3,)).shape
+    (3,)
+    """
+    implementation, words = single_key(key, "wald")
+    wanted = float_dtype(dtype, "wald")
+    size, (middle,) = parameters("wald", shape, wanted, mean=mean)
+    refuse_below("wald", "mean", middle, 0.0, strict=True)
+    first, second = split_words(implementation, words)
+    y = square(normals(implementation, first, size, wanted))
+    middle_square = square(middle)
+    root = sqrt(add(mul(mul(4.0, middle), y), mul(middle_square, square(y))))
+    x = sub(add(middle, div(mul(middle_square, y), 2.0)), mul(div(middle, 2.0), root))
+    u = units(implementation, second, size, wanted)
+    return wrap(select(less_equal(u, div(middle, add(middle, x))), x, div(middle_square, x)))  # type: ignore[no-any-return]

@@ -14,7 +14,7 @@ from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, DTypeError, ShapeError
 from fgrad.numpy._support import ArrayLike, normal_axis, operand, static_int
 from fgrad.primitives.cumulative import Cumsum
-from fgrad.primitives.elementwise import cast_to_float, convert, log, sub
+from fgrad.primitives.elementwise import cast_to_float, convert, greater, log, select, sub
 from fgrad.primitives.families import add, mul, reshape
 from fgrad.primitives.indexing import Gather
 from fgrad.primitives.random import RandomBits
@@ -225,7 +225,9 @@ def _weighted(
         return Searchsorted("left")(sums, mul(static_index(sums, (-1,)), rest))
     (count,) = aval_of(chances).shape
     noise = gumbels(implementation, words, (count,), dtype, choose_mode(mode, "choice"))
-    order = Argsort(0, descending=True)(add(noise, log(chances)))
+    possible = greater(chances, 0.0)
+    scores = select(possible, log(select(possible, chances, 1.0)), -np.inf)
+    order = Argsort(0, descending=True)(add(noise, scores))
     return reshape(static_index(order, (slice(0, math.prod(shape)),)), shape)
 
 

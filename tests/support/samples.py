@@ -93,6 +93,7 @@ DOMAINS: dict[str, tuple[Domain, ...]] = {
     "gammainc": (positive, positive),
     "gammaincc": (positive, positive),
     "gammainc_by_a": (positive, positive),
+    "gamma_draw_slope": (positive, positive),
     "gammaincinv": (positive, share),
     "gammainccinv": (positive, share),
     "gamma_density": (positive, positive),
@@ -140,6 +141,8 @@ ORDERS: dict[str, tuple[int, ...]] = {
 #: Operands without a known slope: they are passed as integers, which are not differentiated.
 UNKNOWN: dict[str, tuple[int, ...]] = {
     "zeta": (0,),
+    "log_gamma_draw_slope": (0, 1),
+    "gamma_draw_slope": (0, 1),
     "gammainc_by_a": (0,),
     "betainc": (0, 1),
     "betaincc": (0, 1),
@@ -163,6 +166,9 @@ REAL_ORDER = {
     "gammaincinv": 1,
     "gammainccinv": 1,
     "HouseholderQr": 0,
+    "RandomGamma": 1,
+    "gamma_draw_slope": 0,
+    "log_gamma_draw_slope": 0,
 }
 COMPLEX_ORDER = {"digamma": 0, "gamma": 1, "loggamma": 1, "rgamma": 1}
 #: Operands that must not be close to each other, as the function bends where they are equal.

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from support.draws import Draw, NotApplicable, Sample, number, numbers, uniform
-from support.samples import sample, share
+from support.samples import positive, sample, share
 
-from fgrad.primitives import random, random_ranges
+from fgrad.primitives import random, random_ranges, random_samplers
 
 
 def keys(d: Draw, implementation: str) -> Any:
@@ -103,3 +103,55 @@ def _units_between(d: Draw) -> Sample:
         )
 
     return Sample(random_ranges.UnitsBetween(), values)
+
+
+# ---- samplers ------------------------------------------------------------------------------------
+
+
+def keys_and_numbers(d: Draw, shape: tuple[int, ...], dtype: Any, *domains: Any) -> Any:
+    """A batch of keys, and parameters for `shape` draws of each."""
+    lead, width = d.shape(most=1), random.KEY_WORDS[implementation(d)]
+
+    def values(rng: np.random.Generator) -> tuple[Any, ...]:
+        words = rng.integers(0, 2**32, size=(*lead, width), dtype=np.uint32)
+        return words, *(numbers(rng, (*lead, *shape), dtype, domain) for domain in domains)
+
+    return values
+
+
+@sample("RandomGamma")
+def _random_gamma(d: Draw) -> Sample:
+    shape, dtype = d.shape(most=2), of_dtype(d, "float64", "float32", "float16")
+    primitive = random_samplers.RandomGamma(shape, d.boolean())
+    values = keys_and_numbers(d, shape, dtype, positive)
+    # The derivative is that of the quantile function: no difference of draws shows it.
+    return Sample(primitive, values, smooth=False, order=1)
+
+
+@sample("RandomPoisson")
+def _random_poisson(d: Draw) -> Sample:
+    shape, dtype = d.shape(most=2), of_dtype(d, "float64", "float32")
+    counts = np.dtype(d.choice(("int64", "int32", "uint8")))
+    values = keys_and_numbers(d, shape, dtype, uniform(0.0, 9.0))
+    return Sample(random_samplers.RandomPoisson(shape, counts), values)
+
+
+@sample("RandomBinomial")
+def _random_binomial(d: Draw) -> Sample:
+    shape, dtype = d.shape(most=2), of_dtype(d, "float64", "float32")
+    values = keys_and_numbers(d, shape, dtype, uniform(0.0, 20.0), share)
+    return Sample(random_samplers.RandomBinomial(shape), values)
+
+
+@sample("RandomMultinomial")
+def _random_multinomial(d: Draw) -> Sample:
+    shape, dtype = d.shape(most=1), of_dtype(d, "float64", "float32")
+    lead, width = d.shape(most=1), random.KEY_WORDS[implementation(d)]
+    categories = 0 if d.size == "empty" and 0 not in (*lead, *shape) else 3
+
+    def values(rng: np.random.Generator) -> tuple[Any, ...]:
+        words = rng.integers(0, 2**32, size=(*lead, width), dtype=np.uint32)
+        trials = numbers(rng, (*lead, *shape), dtype, uniform(0.0, 20.0))
+        return words, trials, numbers(rng, (*lead, *shape, categories), dtype, share)
+
+    return Sample(random_samplers.RandomMultinomial((*shape, categories)), values)
