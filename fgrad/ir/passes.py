@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from fgrad.errors import CallbackError
+from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, sub_jaxprs
+from fgrad.source_info import source_text
 
 
 def dce(jaxpr: Jaxpr, keep: Sequence[bool] | None = None) -> Jaxpr:
@@ -47,6 +49,30 @@ def _pruned(eqn: Eqn, used: Sequence[bool]) -> Eqn:
         inputs=tuple([a for a, kept in zip(eqn.inputs, inputs, strict=True) if kept]),
         outputs=tuple([v for v, kept in zip(eqn.outputs, outputs, strict=True) if kept]),
     )
+
+
+def without_effects(jaxpr: Jaxpr) -> Jaxpr:
+    """The program for a second run, which repeats no effect.
+
+    Raises
+    ------
+    CallbackError
+        If the result of an effect is needed: it cannot be had again.
+    """
+    eqns: list[Eqn] = []
+    for eqn in jaxpr.eqns:
+        primitive = eqn.primitive
+        if not primitive.effectful:
+            eqns.append(eqn)
+        elif sub_jaxprs(primitive):
+            bodies = [without_effects(body) for body in sub_jaxprs(primitive)]
+            eqns.append(eqn._replace(primitive=primitive.with_jaxprs(bodies)))
+        elif eqn.outputs:
+            raise CallbackError(
+                f"{primitive.name} at {source_text(eqn.source)}: it is in a function under checkpoint, which runs "
+                "again in the backward pass; move the call out of that function"
+            )
+    return Jaxpr(jaxpr.constvars, jaxpr.consts, jaxpr.invars, eqns, jaxpr.outvars, jaxpr.name)
 
 
 def used_inputs(jaxpr: Jaxpr) -> tuple[bool, ...]:
@@ -134,7 +160,7 @@ def cse(jaxpr: Jaxpr) -> Jaxpr:
         if eqn.primitive.effectful:
             eqns.append(Eqn(eqn.primitive, inputs, eqn.outputs, eqn.source, eqn.silent))
             continue
-        key = (eqn.primitive, *(_literal_key(a) if type(a) is Literal else a for a in inputs))
+        key = (eqn.primitive, *(literal_key(a) if type(a) is Literal else a for a in inputs))
         earlier = known.setdefault(key, eqn.outputs)
         if earlier is eqn.outputs:
             eqns.append(eqn if inputs == eqn.inputs else eqn._replace(inputs=inputs))
@@ -144,7 +170,8 @@ def cse(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(constvars, consts, jaxpr.invars, eqns, outvars, jaxpr.name)
 
 
-def _literal_key(literal: Literal) -> tuple[Any, ...]:
+def literal_key(literal: Literal) -> tuple[Any, ...]:
+    """What two literals share exactly if they stand for the same value."""
     # The text or the bytes tell 0.0 from -0.0.
     value = literal.value
     exact = value.tobytes() if isinstance(value, np.generic) else repr(value)

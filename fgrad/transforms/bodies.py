@@ -6,6 +6,7 @@ its constants. So a body is derived once for each pattern of its inputs, and eve
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from fgrad.dtypes import is_inexact
 from fgrad.errors import JaxprTypeError
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, derivative_rules, eval_jaxpr, sub_jaxprs
-from fgrad.ir.passes import dce, inline_calls, used_inputs
+from fgrad.ir.passes import dce, inline_calls, literal_key, used_inputs
 from fgrad.primitives.elementwise import convert
 from fgrad.primitives.families import Convert, Elementwise, common_dtype, zeros_of
 from fgrad.primitives.indexing import forgiving
@@ -68,7 +69,37 @@ def record_body(
     jaxpr = inline_calls(recorded, rules=False)
     inputs = [*jaxpr.constvars, *jaxpr.invars]
     closed = dce(Jaxpr((), (), inputs, jaxpr.eqns, jaxpr.outvars, name))
-    return Body(closed, list(jaxpr.consts), out_treedef)
+    return Body(interned(closed), list(jaxpr.consts), out_treedef)
+
+
+#: Bodies seen lately, by what they are made of. They are closed, so that they hold no array of anybody's.
+_seen: OrderedDict[Any, Jaxpr] = OrderedDict()
+_MOST_SEEN = 512
+
+
+def interned(jaxpr: Jaxpr) -> Jaxpr:
+    """An equal body that was recorded before, with all that was derived from it; or this one."""
+    if any(eqn.primitive.has_rule for eqn in jaxpr.eqns):
+        # The rule of a user may hold on to anything.
+        return jaxpr
+    key = _content(jaxpr)
+    known = _seen.pop(key, jaxpr)
+    _seen[key] = known
+    if len(_seen) > _MOST_SEEN:
+        _seen.popitem(last=False)
+    return known
+
+
+def _content(jaxpr: Jaxpr) -> Any:
+    numbers: dict[Any, int] = {v: i for i, v in enumerate(jaxpr.invars)}
+    rows = []
+    for eqn in jaxpr.eqns:
+        inputs = [literal_key(a) if type(a) is Literal else numbers[a] for a in eqn.inputs]
+        for v in eqn.outputs:
+            numbers[v] = len(numbers)
+        rows.append((eqn.primitive, eqn.source, eqn.silent, *inputs))
+    outs = [literal_key(a) if type(a) is Literal else numbers[a] for a in jaxpr.outvars]
+    return jaxpr.name, jaxpr.in_avals, tuple(rows), tuple(outs)
 
 
 def coerced(operands: Sequence[Any], avals: Sequence[Aval]) -> list[Any]:

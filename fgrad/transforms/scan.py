@@ -37,7 +37,8 @@ from fgrad.transforms.bodies import (
     scattered,
     with_inputs,
 )
-from fgrad.transforms.jvp import JVPTrace, linear_form
+from fgrad.transforms.jvp import linear_form
+from fgrad.transforms.tangent_body import given_of, matched, tangent_body
 from fgrad.transforms.vjp import ReverseJaxpr, reverse_jaxpr, scatter_found
 
 
@@ -147,7 +148,7 @@ class Scan(Primitive):
             return self.push_apart(primals, directions, flags)
         body, nonzero = tangent_body(self.body, self.consts, self.carries, flags)
         consts, carry, rows = self.split(primals)
-        t_consts, t_carry, t_rows = map(_given, self.split(directions))
+        t_consts, t_carry, t_rows = map(given_of, self.split(directions))
         outs = bind_scan(
             body,
             [*consts, *t_consts],
@@ -169,7 +170,7 @@ class Scan(Primitive):
         form = linear_form(self.body, flags)
         answers, kept = run_keeping(self, form.forward, primals)
         body, nonzero = _linear_body(self, form, flags, kept.kinds)
-        t_consts, t_carry, t_rows = map(_given, self.split(directions))
+        t_consts, t_carry, t_rows = map(given_of, self.split(directions))
         fixed, stacked = kept.operands(self.reverse)
         pushed = bind_scan(
             body, [*fixed, *t_consts], t_carry, [*stacked, *t_rows], self.length, self.reverse
@@ -204,10 +205,6 @@ class Scan(Primitive):
         return answers, out_mapped
 
 
-def _given(directions: Sequence[Any]) -> list[Any]:
-    return [d for d in directions if d is not None]
-
-
 def bind_scan(
     body: Jaxpr,
     consts: Sequence[Any],
@@ -217,7 +214,7 @@ def bind_scan(
     reverse: bool,
 ) -> list[Any]:
     """Apply a loop, with what is the same at every step computed once before it."""
-    if not body.outvars:
+    if not body.outvars and not has_effects((body,)):
         return []
     values = coerced([*consts, *carry], body.in_avals[: len(consts) + len(carry)])
     consts, carry = values[: len(consts)], values[len(consts) :]
@@ -229,52 +226,6 @@ def bind_scan(
 
 
 # ---- forward mode ------------------------------------------------------------------------------
-
-
-def tangent_body(body: Jaxpr, consts: int, carries: int, flags: Flags) -> tuple[Jaxpr, Flags]:
-    """The body of a loop over primals and tangents, and which rows of results have a tangent."""
-    key = ("loop jvp", consts, carries, flags)
-    known = body.derived.get(key)
-    if known is not None:
-        return known  # type: ignore[no-any-return]
-    stop = consts + carries
-    parts = (slice(0, consts), slice(consts, stop), slice(stop, None))
-    avals = [body.in_avals[part] for part in parts]
-    groups = [flags[part] for part in parts]
-    nonzero: Flags = ()
-
-    def run(*flat: Any) -> list[Any]:
-        nonlocal nonzero
-        values = iter(flat)
-        inputs: list[Any] = []
-        with JVPTrace(body.name) as trace:
-            for group, of in zip(avals, groups, strict=True):
-                primals = list(itertools.islice(values, len(group)))
-                directions = scattered(list(itertools.islice(values, sum(of))), of)
-                inputs.extend(
-                    p if t is None else trace.pair(p, t)
-                    for p, t in zip(primals, directions, strict=True)
-                )
-            pairs = [trace.split(x) for x in eval_jaxpr(body, *inputs)]
-        answers, tangents = [p for p, _ in pairs], [t for _, t in pairs]
-        nonzero = tuple([t is not None for t in tangents[carries:]])
-        carried = _matched(tangents[:carries], groups[1], avals[1])
-        return [*answers[:carries], *carried, *answers[carries:], *_given(tangents[carries:])]
-
-    inputs = [a for g, of in zip(avals, groups, strict=True) for a in (*g, *chosen(g, of))]
-    derived = record(run, inputs, body.name, "jvp")
-    body.derived[key] = derived, nonzero
-    return derived, nonzero
-
-
-def _matched(directions: Sequence[Any], flags: Sequence[bool], avals: Sequence[Aval]) -> list[Any]:
-    """The flagged directions, zeros where they are None, of exactly the types of a carry."""
-    with derivative_rules():
-        return [
-            zeros_of(aval) if d is None else match_aval(d, aval)
-            for d, flag, aval in zip(directions, flags, avals, strict=True)
-            if flag
-        ]
 
 
 def _linear_body(
@@ -304,8 +255,8 @@ def _linear_body(
             eval_jaxpr(form.linear, *inputs, *t_consts, *t_carry, *values), form.nonzero
         )
         carry_avals = scan.split(scan.body.in_avals)[1]
-        carried = _matched(found[: scan.carries], scan.split(flags)[1], carry_avals)
-        return [*carried, *_given(found[scan.carries :])]
+        carried = matched(found[: scan.carries], scan.split(flags)[1], carry_avals)
+        return [*carried, *given_of(found[scan.carries :])]
 
     inputs = [
         *chosen(residuals, [kind == "fixed" for kind in kinds]),
@@ -560,7 +511,7 @@ def _make_backward(
                     sums, chosen(cotangents, summed), chosen(in_avals, summed), strict=True
                 )
             ]
-        new_cts = _matched(cotangents[consts : consts + count], carried, out_avals[:count])
+        new_cts = matched(cotangents[consts : consts + count], carried, out_avals[:count])
         return [*new_cts, *new_sums, *chosen(cotangents[consts + count :], found)]
 
     avals = [

@@ -36,7 +36,8 @@ from fgrad.transforms.bodies import (
     with_inputs,
 )
 from fgrad.transforms.call import Call
-from fgrad.transforms.scan import tangent_body
+from fgrad.transforms.lanes import lane_by_lane
+from fgrad.transforms.tangent_body import tangent_body
 
 
 @parameters
@@ -203,6 +204,9 @@ class While(Primitive):
         carried = self.carried(flags, False)
         if not self.is_mapped(flags, carried):
             return self._batch_in_step(size, args, flags, carried), carried
+        if self.effectful:
+            # An effect happens for the examples that still run.
+            return lane_by_lane(self, size, args, mapped), (True,) * len(carried)
         return self._batch_by_lane(size, args, flags), (True,) * len(carried)
 
     def _batch_in_step(
