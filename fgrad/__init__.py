@@ -22,6 +22,7 @@ from fgrad import (
     numpy,
     ops,
     random,
+    scipy,
     test_util,
     tree,
     tree_util,
@@ -49,7 +50,7 @@ from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
 _guard(numpy, numpy.linalg, numpy.fft, lax, nn, random, tree, tree_util, test_util, extend)
-_guard(core, flatten_util, ops)
+_guard(core, flatten_util, ops, scipy.special)
 
 __version__ = "0.1.0"
 
@@ -91,6 +92,7 @@ __all__ = [
     "ops",
     "random",
     "remat",
+    "scipy",
     "test_util",
     "tree",
     "tree_util",

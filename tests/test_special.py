@@ -19,6 +19,7 @@ import fgrad
 from fgrad.array import value, wrap
 from fgrad.errors import DTypeError, NonDifferentiableError
 from fgrad.primitives import special
+from fgrad.primitives.families import SINGLETONS
 from fgrad.primitives.incomplete_gamma import gammainc_slope
 from fgrad.test_util import check_grads
 
@@ -31,13 +32,13 @@ NAMES = sorted(
 
 def on_arrays(name: str) -> Callable[..., Any]:
     """The primitive as a function of arrays."""
-    primitive = getattr(special, name)
+    primitive = SINGLETONS[name]
     return lambda *xs: wrap(primitive(*[value(x) for x in xs]))
 
 
 def operands(name: str, seed: int = 0, dtype: str = "float64", count: int = 50) -> list[Any]:
     rng = np.random.default_rng(seed)
-    primitive = getattr(special, name)
+    primitive = SINGLETONS[name]
     domains = samples.DOMAINS.get(name, (samples.normal,) * primitive.arity)
     xs = [domain(rng, (count,)).astype(dtype) for domain in domains]
     for n in samples.ORDERS.get(name, ()):
@@ -192,9 +193,9 @@ def test_unknown_slopes_say_so(name: str) -> None:
         def towards(x: Any, n: int = n) -> Any:
             return on_arrays(name)(*xs[:n], x, *xs[n + 1 :]).sum()
 
-        with pytest.raises(NonDifferentiableError, match=r"no derivative towards"):
+        with pytest.raises(NonDifferentiableError, match=r"no derivative towards|is not known"):
             fgrad.grad(towards)(xs[n])
-        with pytest.raises(NonDifferentiableError, match=r"no derivative towards"):
+        with pytest.raises(NonDifferentiableError, match=r"no derivative towards|is not known"):
             fgrad.jvp(towards, (xs[n],), (np.ones(3),))
 
 

@@ -41,6 +41,7 @@ LAYERS = {
     "flatten_util": 5,
     "ops": 5,
     "removed_names": 5,
+    "scipy": 5,
     "typing": 5,
     "tree": 5,
     "tree_util": 5,

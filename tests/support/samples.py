@@ -125,6 +125,12 @@ DOMAINS: dict[str, tuple[Domain, ...]] = {
     "k0e": (positive,),
     "k1e": (positive,),
     "kve": (normal, positive),
+    "cosine_integral": (positive,),
+    "spence": (positive,),
+    "boxcox": (positive, normal),
+    "boxcox1p": (positive, normal),
+    "binom": (uniform(3.1, 4.9), uniform(0.2, 2.9)),
+    "sph_harm_y": (normal, normal, positive, normal),
 }
 #: Operands that the function is no smooth function of, or has no known slope towards: small
 #: integers.
@@ -137,6 +143,7 @@ ORDERS: dict[str, tuple[int, ...]] = {
     "yv": (0,),
     "kv": (0,),
     "kve": (0,),
+    "sph_harm_y": (0, 1),
 }
 #: Operands without a known slope: they are passed as integers, which are not differentiated.
 UNKNOWN: dict[str, tuple[int, ...]] = {
