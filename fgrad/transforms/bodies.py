@@ -20,7 +20,7 @@ from fgrad.dtypes import is_inexact
 from fgrad.errors import JaxprTypeError
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, derivative_rules, eval_jaxpr, sub_jaxprs
-from fgrad.ir.passes import dce, inline_calls, literal_key, used_inputs
+from fgrad.ir.passes import cse, dce, inline_calls, literal_key, used_inputs
 from fgrad.primitives.elementwise import convert
 from fgrad.primitives.families import Convert, Elementwise, common_dtype, zeros_of
 from fgrad.primitives.indexing import forgiving
@@ -67,6 +67,9 @@ def record_body(
     name = function_name(user_function or f)
     recorded = record(flat, avals, name, construct, names, user_function or f)
     jaxpr = inline_calls(recorded, rules=False)
+    if len(set(map(id, jaxpr.consts))) < len(jaxpr.consts):
+        # A call that was inlined twice brings its constants twice.
+        jaxpr = cse(jaxpr)
     inputs = [*jaxpr.constvars, *jaxpr.invars]
     closed = dce(Jaxpr((), (), inputs, jaxpr.eqns, jaxpr.outvars, name))
     return Body(interned(closed), list(jaxpr.consts), out_treedef)
