@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fgrad import _tree
@@ -12,6 +11,7 @@ from fgrad.avals import Aval, aval_of
 from fgrad.errors import ArgumentError, NonDifferentiableError
 from fgrad.ir.jaxpr import Jaxpr
 from fgrad.ir.passes import inline_calls
+from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import convert, sub
 from fgrad.primitives.families import neg, zeros_of
 from fgrad.primitives.shape import spread
@@ -32,7 +32,7 @@ from fgrad.transforms.call import Call
 from fgrad.transforms.carry_types import Typed, side_by_side
 
 
-@dataclass(frozen=True)
+@parameters
 class LinearSolve(Primitive):
     """Solve a linear system.   *constants *b -> *x *further results of the solver
 
