@@ -158,3 +158,47 @@ def test_linear_transpose_refuses_integers(whole: Any) -> None:
     primal = THREE if whole(fnp.array(THREE)).dtype == np.int64 else np.arange(3)
     with pytest.raises(fgrad.errors.DTypeError, match="of dtype int64"):
         fgrad.linear_transpose(whole, primal)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, -1e6])
+def test_slopes_of_logsumexp_add_to_one_far_from_zero(offset: float) -> None:
+    x = (np.linspace(-3.0, 3.0, 50) + offset).astype(np.float32)
+    exact = np.exp(x.astype(np.float64) - x.max())
+    exact /= exact.sum()
+    gradient = fgrad.grad(fgrad.nn.logsumexp)(x)
+    assert gradient.dtype == np.float32
+    assert_allclose(gradient, exact, rtol=2e-6)
+    last = fgrad.grad(lambda v: fgrad.lax.cumlogsumexp(v)[-1])(x)
+    # Each running sum is a float32 number, which moves the slopes by what it was rounded by.
+    assert_allclose(np.asarray(last).sum(), 1.0, rtol=2e-6)
+    loss = fgrad.grad(lambda v: -fgrad.nn.log_softmax(v)[0])(x)
+    assert_allclose(loss, exact - (np.arange(50) == 0), rtol=1e-5, atol=1e-7)
+
+
+def test_second_slopes_of_logsumexp_of_huge_equal_numbers() -> None:
+    f, x = fgrad.nn.logsumexp, np.full(2, 1e300)
+    assert np.asarray(fgrad.grad(f)(x)).tolist() == [0.5, 0.5]
+    assert_allclose(fgrad.hessian(f)(x), [[0.25, -0.25], [-0.25, 0.25]])
+
+
+def test_logsumexp_of_many_half_precision_numbers() -> None:
+    x = np.zeros(100_000, np.float16)
+    gradient = np.asarray(fgrad.grad(fgrad.nn.logsumexp)(x))
+    assert gradient.dtype == np.float16
+    assert (gradient == np.float16(1e-5)).all()
+
+
+def test_hypot_at_the_origin_has_the_slopes_of_a_norm() -> None:
+    def length(v: Any) -> Any:
+        return fnp.hypot(v[0], v[1])
+
+    origin = np.zeros(2)
+    assert np.asarray(fgrad.grad(length)(origin)).tolist() == [0.0, 0.0]
+    assert np.asarray(fgrad.grad(fnp.linalg.norm)(origin)).tolist() == [0.0, 0.0]
+    assert np.isfinite(fgrad.hessian(length)(origin)).all()
+    assert_allclose(fgrad.grad(length)(np.array([3.0, -4.0])), [0.6, -0.8])
+
+
+def test_copysign_has_the_slope_of_abs_at_zero() -> None:
+    assert fgrad.grad(lambda x: fnp.copysign(x, 1.0))(0.0) == fgrad.grad(fnp.abs)(0.0) == 1.0
+    assert fgrad.grad(lambda x: fnp.copysign(x, -2.0))(0.0) == -1.0

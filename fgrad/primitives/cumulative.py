@@ -16,7 +16,7 @@ from fgrad import dtypes
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import DTypeError, ShapeError
 from fgrad.parameters import parameters
-from fgrad.primitives.elementwise import convert, div, equal, exp, isinf, maximum, select, sub
+from fgrad.primitives.elementwise import convert, div, equal, isinf, logistic, maximum, select, sub
 from fgrad.primitives.families import (
     Full,
     General,
@@ -26,6 +26,7 @@ from fgrad.primitives.families import (
     has_nan,
     match_aval,
     mul,
+    neg,
     sum_dtype,
 )
 from fgrad.primitives.shape import Concatenate, batched_operands, static_index
@@ -378,9 +379,11 @@ class Cumlogsumexp(General):
         infinite = isinf(answer)
         attains, _, count = running_ties(x, answer, self.axis, self.reverse)
         share = convert(div(attains, count), aval_of(x).dtype)
+        # Of a difference, which keeps the digits that a sum much larger than it loses.
+        step = sub(x, before)
         return (
-            select(infinite, share, exp(sub(x, answer))),
-            select(infinite, sub(1.0, share), exp(sub(before, answer))),
+            select(infinite, share, logistic(step)),
+            select(infinite, sub(1.0, share), logistic(neg(step))),
         )
 
     def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

@@ -236,10 +236,17 @@ arctan2: Ufunc = elementwise(
     ],
 )
 hypot: Ufunc = elementwise(
-    "hypot", np.hypot, [lambda z, x, y: div(x, z), lambda z, x, y: div(y, z)]
+    "hypot",
+    np.hypot,
+    [lambda z, x, y: _cosine(x, z), lambda z, x, y: _cosine(y, z)],
 )
 deg2rad: Ufunc = elementwise("deg2rad", np.deg2rad, [lambda z, x: math.pi / 180.0])
 rad2deg: Ufunc = elementwise("rad2deg", np.rad2deg, [lambda z, x: 180.0 / math.pi])
+
+
+def _cosine(side: Any, length: Any) -> Any:
+    # At the origin, where a length has no slope: 0, as for a norm.
+    return select(equal(length, 0.0), 0.0, div(side, length))
 
 
 def _one_minus_square(x: Any) -> Any:
@@ -310,7 +317,9 @@ fabs: Ufunc = elementwise("fabs", np.fabs, [_abs_slope])
 sign: Ufunc = elementwise("sign", np.sign, None)
 signbit: Ufunc = elementwise("signbit", np.signbit, None)
 copysign: Ufunc = elementwise(
-    "copysign", np.copysign, [lambda z, x, y: mul(sign(x), copysign(1.0, mul(y, 1.0))), ZERO]
+    "copysign",
+    np.copysign,
+    [lambda z, x, y: mul(_abs_slope(z, x), copysign(1.0, mul(y, 1.0))), ZERO],
 )
 heaviside: Ufunc = elementwise(
     "heaviside", np.heaviside, [ZERO, lambda z, x, y: Convert(aval_of(y).dtype)(equal(x, 0.0))]

@@ -22,7 +22,6 @@ from fgrad.primitives.elementwise import (
     equal,
     exp,
     isinf,
-    logical_and,
     select,
     sub,
 )
@@ -337,13 +336,20 @@ class LogSumExp(General):
             return (np.log(total) + top.reshape(total.shape)).astype(dtype, copy=False)
 
     def _slopes(self, x: Any, answer: Any) -> Any:
+        own = aval_of(x).dtype
+        if own == np.float16:
+            # It could not hold how many elements there are.
+            x, answer = convert(x, dtypes.FLOAT32), convert(answer, dtypes.FLOAT32)
         whole = keep_axes(answer, self.axes, x.shape)
-        attains = equal(x, whole)
-        count = Sum(self.axes)(attains)
-        share = convert(div(1.0, count), aval_of(x).dtype)
-        infinite = isinf(answer)
-        reached = logical_and(attains, keep_axes(infinite, self.axes, x.shape))
-        return select(reached, keep_axes(share, self.axes, x.shape), exp(sub(x, whole)))
+        # Of an infinite sum, the elements equal to it. Numbers much larger than the differences between
+        # them have lost digits in the answer, which dividing by the total makes up for.
+        shares = select(
+            keep_axes(isinf(answer), self.axes, x.shape),
+            convert(equal(x, whole), aval_of(x).dtype),
+            exp(sub(x, whole)),
+        )
+        total = keep_axes(Sum(self.axes)(shares), self.axes, x.shape)
+        return convert(div(shares, total), own)
 
     def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         if not self.axes:
