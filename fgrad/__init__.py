@@ -13,8 +13,10 @@ from fgrad import (
     core,
     custom_batching,
     custom_derivatives,
+    debug,
     dtypes,
     errors,
+    experimental,
     extend,
     flatten_util,
     lax,
@@ -23,6 +25,7 @@ from fgrad import (
     ops,
     random,
     scipy,
+    sharding,
     test_util,
     tree,
     tree_util,
@@ -31,9 +34,26 @@ from fgrad import (
 from fgrad.array import Array
 from fgrad.avals import ShapeDtypeStruct
 from fgrad.config import config, disable_jit
+from fgrad.devices import (
+    Device,
+    block_until_ready,
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    device_put_replicated,
+    device_put_sharded,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
 from fgrad.dtypes import float0
 from fgrad.removed_names import removed_name as _removed_name
+from fgrad.sharding import make_mesh
 from fgrad.source_info import guard as _guard
+from fgrad.transforms.callback import pure_callback
 from fgrad.transforms.checkpoint import checkpoint, remat
 from fgrad.transforms.closure_convert import closure_convert
 from fgrad.transforms.custom_gradient import custom_gradient
@@ -46,6 +66,7 @@ from fgrad.transforms.jvp import jvp
 from fgrad.transforms.linearize import linear_transpose, linearize
 from fgrad.transforms.make_jaxpr import eval_shape, make_jaxpr
 from fgrad.transforms.named import named_call, named_scope
+from fgrad.transforms.pmap import pmap
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
@@ -56,8 +77,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array",
+    "Device",
     "ShapeDtypeStruct",
     "ad_checkpoint",
+    "block_until_ready",
     "checkpoint",
     "checkpoint_policies",
     "closure_convert",
@@ -67,10 +90,19 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug",
+    "default_backend",
+    "device_count",
+    "device_get",
+    "device_put",
+    "device_put_replicated",
+    "device_put_sharded",
+    "devices",
     "disable_jit",
     "dtypes",
     "errors",
     "eval_shape",
+    "experimental",
     "extend",
     "flatten_util",
     "float0",
@@ -84,15 +116,23 @@ __all__ = [
     "lax",
     "linear_transpose",
     "linearize",
+    "local_device_count",
+    "local_devices",
     "make_jaxpr",
+    "make_mesh",
     "named_call",
     "named_scope",
     "nn",
     "numpy",
     "ops",
+    "pmap",
+    "process_count",
+    "process_index",
+    "pure_callback",
     "random",
     "remat",
     "scipy",
+    "sharding",
     "test_util",
     "tree",
     "tree_util",

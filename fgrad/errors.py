@@ -508,6 +508,24 @@ class UnboundAxisError(FgradError, NameError):
     """
 
 
+class CallbackError(FgradError, TypeError, ValueError):
+    """A Python function that is called at run time and breaks its promise.
+
+    Its results must have the declared types. Under ``checkpoint`` the function runs twice, so that a call
+    with an effect and a result has no meaning there.
+
+    Wrong::
+
+        like = fgrad.ShapeDtypeStruct((), np.float64)
+        fgrad.pure_callback(lambda x: np.stack([x, x]), like, 1.0)
+
+    Right::
+
+        like = fgrad.ShapeDtypeStruct((2,), np.float64)
+        fgrad.pure_callback(lambda x: np.stack([x, x]), like, 1.0)
+    """
+
+
 class StaticArgumentError(FgradError, TypeError, ValueError):
     """A static argument of ``jit`` that cannot be hashed.
 

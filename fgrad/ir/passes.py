@@ -59,20 +59,26 @@ def without_effects(jaxpr: Jaxpr) -> Jaxpr:
     CallbackError
         If the result of an effect is needed: it cannot be had again.
     """
-    eqns: list[Eqn] = []
-    for eqn in jaxpr.eqns:
+    eqns = pure_equations(jaxpr.eqns)
+    return Jaxpr(jaxpr.constvars, jaxpr.consts, jaxpr.invars, eqns, jaxpr.outvars, jaxpr.name)
+
+
+def pure_equations(eqns: Sequence[Eqn]) -> list[Eqn]:
+    """Equations without the effects among them."""
+    pure: list[Eqn] = []
+    for eqn in eqns:
         primitive = eqn.primitive
         if not primitive.effectful:
-            eqns.append(eqn)
+            pure.append(eqn)
         elif sub_jaxprs(primitive):
             bodies = [without_effects(body) for body in sub_jaxprs(primitive)]
-            eqns.append(eqn._replace(primitive=primitive.with_jaxprs(bodies)))
+            pure.append(eqn._replace(primitive=primitive.with_jaxprs(bodies)))
         elif eqn.outputs:
             raise CallbackError(
                 f"{primitive.name} at {source_text(eqn.source)}: it is in a function under checkpoint, which runs "
                 "again in the backward pass; move the call out of that function"
             )
-    return Jaxpr(jaxpr.constvars, jaxpr.consts, jaxpr.invars, eqns, jaxpr.outvars, jaxpr.name)
+    return pure
 
 
 def used_inputs(jaxpr: Jaxpr) -> tuple[bool, ...]:

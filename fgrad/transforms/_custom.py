@@ -485,6 +485,10 @@ class CustomCall(Primitive):
     def inlinable(self) -> Jaxpr | None:  # type: ignore[override]
         return self.jaxpr
 
+    @property
+    def effectful(self) -> bool:  # type: ignore[override]
+        return any(eqn.primitive.effectful for eqn in self.jaxpr.eqns)
+
     def params(self) -> dict[str, Any]:
         return {}
 

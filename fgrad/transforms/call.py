@@ -10,7 +10,7 @@ from fgrad.compiler import compiled
 from fgrad.compiler.runtime import alias
 from fgrad.config import config
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
-from fgrad.ir.passes import dce
+from fgrad.ir.passes import dce, without_effects
 from fgrad.parameters import parameters
 from fgrad.tracing import Primitive, highest_level
 from fgrad.transforms.jvp import jvp_jaxpr, linear_form
@@ -37,6 +37,14 @@ class Call(Primitive):
     @property
     def inlinable(self) -> Jaxpr | None:  # type: ignore[override]
         return self.jaxpr
+
+    @property
+    def effectful(self) -> bool:  # type: ignore[override]
+        return any(eqn.primitive.effectful for eqn in self.jaxpr.eqns)
+
+    def with_jaxprs(self, jaxprs: Sequence[Jaxpr]) -> Call:
+        """The same kind of call of another program."""
+        return self.with_jaxpr(jaxprs[0])
 
     def with_jaxpr(self, jaxpr: Jaxpr) -> Call:
         """The same kind of call of another program."""
@@ -135,7 +143,8 @@ class Checkpointed(Call):
         derived, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
         count = len(self.jaxpr.outvars)
         keep = [False] * count + [True] * (len(derived.outvars) - count)
-        found = self.with_jaxpr(dce(derived, keep))(*primals, *directions)
+        # The effects are those of the other call.
+        found = self.with_jaxpr(dce(without_effects(derived), keep))(*primals, *directions)
         return self(*primals), found, out_nonzero
 
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:

@@ -32,6 +32,7 @@ from fgrad.transforms.bodies import (
 )
 from fgrad.transforms.call import Call
 from fgrad.transforms.jvp import JVPTrace, linear_form
+from fgrad.transforms.lanes import lane_by_lane
 from fgrad.transforms.vjp import reverse_jaxpr, scatter_found
 
 
@@ -155,6 +156,10 @@ class Cond(Primitive):
             forced = self.dependent_outputs(tuple(mapped), False)
             branches = [batched_body(b, size, flags, forced)[0] for b in self.branches]
             return bind_cond(tuple(branches), index, operands), forced
+        if self.effectful:
+            # An effect happens for the examples that take its branch.
+            lanes = lane_by_lane(self, size, args, mapped)
+            return lanes, (True,) * len(lanes)
         everything = (True,) * len(self.branches[0].outvars)
         outs: list[Any] = []
         for number, branch in enumerate(self.branches):
@@ -182,7 +187,7 @@ def _chosen_lanes(index: Any, number: int, one: Any, other: Any) -> Any:
 
 def bind_cond(branches: tuple[Jaxpr, ...], index: Any, operands: Sequence[Any]) -> list[Any]:
     """Apply a choice; with an index that is known, the branch itself."""
-    if not branches[0].outvars:
+    if not branches[0].outvars and not has_effects(branches):
         return []
     operands = coerced(operands, branches[0].in_avals)
     return Cond(branches)(index, *operands)  # type: ignore[no-any-return]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any
@@ -16,7 +17,7 @@ from fgrad.dtypes import is_inexact, python_type
 from fgrad.errors import JaxprTypeError
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, eval_jaxpr
-from fgrad.ir.passes import dce
+from fgrad.ir.passes import dce, pure_equations
 from fgrad.primitives.families import Full, add, has_nan, unguarded
 from fgrad.source_info import boundary, function_name
 from fgrad.tracing import Primitive, Recording, Trace, Tracer, derivative_rules, open_body
@@ -341,8 +342,6 @@ class ReverseJaxpr:
             return checked(dce(whole))
 
         outs_of_walk = [a for a in in_cts if a is not None]
-        #: From primals and cotangents, computing the forward pass again.
-        self.recomputing = program([*primal_vars, *ct_vars], body.eqns, outs_of_walk)
         needed = dce(Jaxpr((), (), body.invars, backward_eqns, outs_of_walk))
         read = {a for eqn in needed.eqns for a in eqn.inputs} | set(needed.outvars)
         saved = [v for eqn in forward_eqns for v in eqn.outputs if v in read]
@@ -353,6 +352,14 @@ class ReverseJaxpr:
         self.full = program([*residuals, *ct_vars], backward_eqns, outs_of_walk)
         self.ct_count = len(ct_vars)
         self._parts = program, primal_vars, ct_vars, forward_eqns, backward_eqns, out_atoms
+        self._outs_of_walk = outs_of_walk
+
+    @functools.cached_property
+    def recomputing(self) -> Jaxpr:
+        """From primals and cotangents, computing the forward pass again, without its effects."""
+        program, primal_vars, ct_vars, forward_eqns, backward_eqns, _ = self._parts
+        again = pure_equations(forward_eqns)
+        return program([*primal_vars, *ct_vars], [*again, *backward_eqns], self._outs_of_walk)
 
     def saving(self, policy: Callable[..., bool]) -> tuple[Jaxpr, Jaxpr, list[int]]:
         """A form between the two: the results of equations that `policy` chooses are residuals.
@@ -375,7 +382,8 @@ class ReverseJaxpr:
                 saved.update(dict.fromkeys(eqn.inputs if named else eqn.outputs))
         made = {v for eqn in forward_eqns for v in eqn.outputs}
         kept = [v for v in saved if v in made]
-        again = [eqn for eqn in forward_eqns if not all(v in saved for v in eqn.outputs)]
+        unsaved = [eqn for eqn in forward_eqns if not all(v in saved for v in eqn.outputs)]
+        again = pure_equations(unsaved)
         outs = self.recomputing.outvars
         backward = [*again, *backward_eqns]
         needed = dce(Jaxpr((), (), [*primal_vars, *kept, *ct_vars], backward, outs))
