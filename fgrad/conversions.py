@@ -190,6 +190,22 @@ def to_array(tracer: Tracer, dtype: Any = None, copy: Any = None) -> Any:
     return np.array(known, dtype) if copy else np.asarray(known, dtype)
 
 
+def to_file(tracer: Tracer, *args: Any, **kwargs: Any) -> None:
+    """``x.tofile(file)``."""
+    np.asarray(converted(tracer, "x.tofile()")).tofile(*args, **kwargs)
+
+
+def dumped(tracer: Tracer, *args: Any) -> Any:
+    """``x.dumps()`` and ``x.dump(file)``, which pickle."""
+    inside = np.asarray(converted(tracer, "a pickle of x"))
+    return inside.dump(*args) if args else inside.dumps()
+
+
+def to_dlpack(tracer: Tracer, **kwargs: Any) -> Any:
+    """What another library asks for to take an array over."""
+    return np.asarray(converted(tracer, "the export by DLPack", _BUILD)).__dlpack__(**kwargs)
+
+
 #: Modules whose own operators take a traced value on their right for an array, and what to do then.
 _OPERANDS = {
     "numpy.ma": (

@@ -347,7 +347,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     return wrap(primitives.moveaxis(x, source, before - (source < before)))  # type: ignore[no-any-return]
 
 
-def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int] = 0) -> Array:
     """Insert axes of size one.
 
     Parameters
