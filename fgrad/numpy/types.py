@@ -121,6 +121,8 @@ character = np.character
 flexible = np.flexible
 object_ = np.object_
 
+ComplexWarning = np.exceptions.ComplexWarning
+
 
 def finfo(dtype: Any) -> Any:
     """Limits of a floating-point dtype.
@@ -186,10 +188,12 @@ NARROW_TYPES = frozenset(
     "bfloat16 float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz "
     "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split()
 )
+#: Its integers: names of dtypes that programs compare with, of which there are no arrays.
+NARROW_INTEGERS = frozenset("int1 int2 int4 uint1 uint2 uint4".split())
 
 
 def narrow_type(name: str) -> ScalarType:
-    """A floating-point type of ml_dtypes by its name.
+    """A type of ml_dtypes by its name.
 
     Raises
     ------
