@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import PROFILE
+from support import numpy_page
 from support.modules import IS_JAX, beyond_jax, fgrad, fnp
 from support.oracle import NUMPY, Call, inner, is_inexact, leaves_of
 from support.rows import (
@@ -282,6 +283,12 @@ def test_a_function_agrees_with_its_oracles(name: str) -> None:
 
 def test_every_public_name_has_a_row() -> None:
     assert public_functions() - set(ROWS) - NO_ROW == set()
+
+
+@pytest.mark.skipif(IS_JAX, reason="the page is that of fgrad")
+def test_the_page_of_functions_is_that_of_the_table() -> None:
+    written = numpy_page.PAGE.read_text(encoding="utf-8")
+    assert written == numpy_page.page(), "run python tests/support/numpy_page.py"
 
 
 def test_the_names_that_are_still_missing_are_listed() -> None:
