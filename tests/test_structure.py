@@ -190,6 +190,10 @@ def public_objects():
         fgrad.lax,
         fgrad.nn,
         fgrad.random,
+        fgrad.custom_batching,
+        fgrad.custom_derivatives,
+        fgrad.ad_checkpoint,
+        fgrad.checkpoint_policies,
         fgrad.tree,
         fgrad.tree_util,
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class NameResult(Linear):
     # What is yet to be differentiated keeps its names; compiled code does not.
     has_rule = True
     #: A policy that chooses this chooses the operand.
-    names_operand: ClassVar[bool] = True
+    names_operand = True
 
     @property
     def inlinable(self) -> Jaxpr | None:  # type: ignore[override]

@@ -30,6 +30,7 @@ from fgrad.errors import (
 )
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Var, eval_jaxpr
+from fgrad.ir.passes import used_inputs
 from fgrad.primitives.families import match_aval
 from fgrad.primitives.shape import spread
 from fgrad.source_info import captured_name, function_name, function_text
@@ -504,14 +505,22 @@ class CustomCall(Primitive):
         Raises
         ------
         ClosedOverValueError
-            If captured values are differentiated together with arguments.
+            If the function captured values that are differentiated together with its arguments.
         """
-        captured, arguments = flags[: self.captured], flags[self.captured :]
-        if any(captured) and any(arguments):
-            position = list(captured).index(True)
-            frame = self.rule.frame
-            raise closes_over(frame.application.owner, frame.captured[position])
-        return any(arguments)
+        if not any(flags[self.captured :]):
+            return False
+        self.check_captured(self.jaxpr, flags)
+        return True
+
+    def check_captured(self, program: Jaxpr, flags: Sequence[bool]) -> None:
+        """Refuse captured values that are differentiated and that a program of the rule reads."""
+        captured = flags[: self.captured]
+        if not any(captured):
+            return
+        for position, read in enumerate(used_inputs(program)[: self.captured]):
+            if read and captured[position]:
+                frame = self.rule.frame
+                raise closes_over(frame.application.owner, frame.captured[position])
 
 
 def batch_all(

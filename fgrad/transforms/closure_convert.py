@@ -19,7 +19,6 @@ from fgrad.transforms._arguments import (
     check_callable,
     leaf_value,
     output_values,
-    transformed,
     tree_text,
 )
 
@@ -96,10 +95,11 @@ def closure_convert(
         jaxpr.name,
     )
     count = len(hoisted)
+    where = f"closure_convert of {function_text(fun)}"
 
-    @transformed(fun, "closure_convert")
+    # It must not hold `fun`, which holds what is closed over.
+    @boundary
     def converted(*args: Any) -> Any:
-        where = f"closure_convert of {function_text(fun)}"
         split = len(args) - count
         flat, structure = _tree.flatten(args[:split])
         if split < 0 or structure != treedef:
@@ -110,7 +110,7 @@ def closure_convert(
         inside = []
         for i, (x, aval) in enumerate(zip([*args[split:], *flat], program.in_avals, strict=True)):
             name = f"closed-over value {i}" if i < count else names[i - count]
-            inner = leaf_value(x, "closure_convert", fun, lambda name=name: name)  # type: ignore[misc]
+            inner = leaf_value(x, "closure_convert", converted, lambda name=name: name)  # type: ignore[misc]
             if not aval_of(inner).fits(aval):
                 raise ArgumentError(
                     f"{where}: {name} has type {aval_of(inner)}, but was recorded with {aval}; convert once "
@@ -119,4 +119,5 @@ def closure_convert(
             inside.append(match_aval(inner, aval))
         return _tree.unflatten(out_treedef, [wrap(x) for x in eval_jaxpr(program, *inside)])
 
+    converted.__name__ = converted.__qualname__ = f"closure_convert({function_name(fun)})"
     return converted, [wrap(c) for c in hoisted]

@@ -77,7 +77,7 @@ class custom_jvp(CustomFunction):
     ... def rule(primals, tangents):
     ...     (x,), (x_dot,) = primals, tangents
     ...     return softplus(x), x_dot / (1.0 + fnp.exp(-x))
-    >>> float(fgrad.grad(softplus)(0.0)), float(fgrad.grad(softplus)(1000.0))
+    >>> float(fgrad.grad(softplus)(0.0)), float(fgrad.grad(softplus)(100.0))
     (0.5, 1.0)
     """
 
@@ -396,7 +396,9 @@ class CustomJVPCall(CustomCall):
         if not self.ruled(flags):
             return Call(self.jaxpr).push(primals, tangents)
         program, out_nonzero = self.rule.program(tuple(flags[self.captured :]))
-        flat = eval_jaxpr(program, *primals, *[t for t in tangents if t is not None])
+        self.check_captured(program, flags)
+        moving = [t for t in tangents[self.captured :] if t is not None]
+        flat = eval_jaxpr(program, *primals, *moving)
         count = len(out_nonzero)
         outs, found = flat[:count], iter(flat[count:])
         if _rests_on_tape(outs, primals, tangents):
@@ -407,16 +409,17 @@ class CustomJVPCall(CustomCall):
         if not self.ruled(needs):
             return Call(self.jaxpr).pull(needs, args)
         program, out_nonzero = self.rule.program(tuple(needs[self.captured :]))
+        self.check_captured(program, needs)
         count = len(out_nonzero)
         with Tape(self.jaxpr.name, "custom_jvp") as tape:
-            tangents = [
-                tape.new_input(aval_of(x)) for x, need in zip(args, needs, strict=True) if need
-            ]
+            arguments = zip(args[self.captured :], needs[self.captured :], strict=True)
+            tangents = [tape.new_input(aval_of(x)) for x, need in arguments if need]
             flat = eval_jaxpr(program, *args, *tangents)
             linear = tape.jaxpr(flat[count:])
             outs = known_at_zero(tape, flat[:count])
         owner = self.rule.frame.application.owner
-        return outs, LinearPullback(linear, out_nonzero, needs, _who(owner))
+        asked = [need and i >= self.captured for i, need in enumerate(needs)]
+        return outs, LinearPullback(linear, out_nonzero, asked, _who(owner))
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         flags = tuple(mapped)

@@ -514,7 +514,7 @@ class CustomVJPCall(CustomCall):
         outs, residuals, perturbed = self.run_forward(needs, args)
         avals = list(map(aval_of, args))
         return outs, _ProgramPullback(
-            self.rule, perturbed, residuals, self.jaxpr.out_avals, avals, needs
+            self.rule, perturbed, residuals, self.jaxpr.out_avals, avals, needs, self.check_captured
         )
 
     def run_forward(
@@ -522,6 +522,7 @@ class CustomVJPCall(CustomCall):
     ) -> tuple[list[Any], list[Any], Flags]:
         perturbed = self.rule.pattern(needs[self.captured :])
         program, _ = self.rule.forward(perturbed)
+        self.check_captured(program, needs)
         flat = eval_jaxpr(program, *args)
         count = len(self.jaxpr.outvars)
         return flat[:count], [*args[: self.captured], *flat[count:]], perturbed
@@ -533,7 +534,9 @@ class CustomVJPCall(CustomCall):
         outs, residuals, perturbed = self.run_forward(flags, primals)
         out_avals = self.jaxpr.out_avals
         in_avals = list(map(aval_of, primals))
-        pullback = _ProgramPullback(self.rule, perturbed, residuals, out_avals, in_avals, flags)
+        pullback = _ProgramPullback(
+            self.rule, perturbed, residuals, out_avals, in_avals, flags, self.check_captured
+        )
         out_tangents, _ = push_by_transpose(pullback, out_avals, tangents, _who(self.rule.owner))
         return outs, out_tangents
 
@@ -556,6 +559,7 @@ class _ProgramPullback:
         out_avals: Sequence[Aval],
         in_avals: Sequence[Aval],
         needs: Sequence[bool],
+        check: Callable[[Jaxpr, Sequence[bool]], None],
     ) -> None:
         self.rule = rule
         self.perturbed = perturbed
@@ -564,6 +568,7 @@ class _ProgramPullback:
         self.in_avals = in_avals
         self.needs = needs
         self.active = differentiable(out_avals)
+        self.check = check
 
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
         symbolic = self.rule.owner.symbolic_zeros
@@ -573,6 +578,7 @@ class _ProgramPullback:
         ]
         given = tuple(ct is not None for ct in full)
         program, nonzero = self.rule.backward(self.perturbed, given)
+        self.check(program, self.needs)
         needs = self.needs[len(self.needs) - len(nonzero) :]
         keep = [need for need, nz in zip(needs, nonzero, strict=True) if nz]
         if not all(keep):

@@ -215,5 +215,155 @@ def closing_over(lib: Any, xp: Any, ruled: bool) -> Any:
     return whole
 
 
+def _swish(lib: Any, xp: Any, ruled: bool, kind: str) -> Any:
+    """A function of one argument with a rule of either kind."""
+
+    def g(x: Any) -> Any:
+        return x * xp.tanh(x)
+
+    def slope(x: Any) -> Any:
+        return xp.tanh(x) + x * (1.0 - xp.tanh(x) ** 2)
+
+    if ruled and kind == "jvp":
+        g = lib.custom_jvp(g)
+        g.defjvps(lambda x_dot, answer, x: x_dot * slope(x))
+    elif ruled:
+        g = lib.custom_vjp(g)
+        g.defvjp(lambda x: (x * xp.tanh(x), x), lambda x, ct: (ct * slope(x),))
+    return g
+
+
+@program
+def rules_in_a_scan(lib: Any, xp: Any, ruled: bool) -> Any:
+    f, g = (_swish(lib, xp, ruled, kind) for kind in ("jvp", "vjp"))
+
+    def whole(a: Any, b: Any, s: Any) -> Any:
+        def step(carry: Any, x: Any) -> Any:
+            carry = f(carry * x + b) * s
+            return carry, g(carry)
+
+        return lib.lax.scan(step, b, a)
+
+    return whole
+
+
+@program
+def rules_in_branches(lib: Any, xp: Any, ruled: bool) -> Any:
+    f, g = (_swish(lib, xp, ruled, kind) for kind in ("jvp", "vjp"))
+
+    def whole(a: Any, b: Any, s: Any) -> Any:
+        large = xp.sum(a * b) > 0.0
+        y = lib.lax.cond(large, lambda x: f(x) * b, lambda x: g(x), a)
+        return y + lib.lax.switch(1, [f, g, xp.sin], b * s)
+
+    return whole
+
+
+@program
+def rules_in_a_loop(lib: Any, xp: Any, ruled: bool) -> Any:
+    f, g = (_swish(lib, xp, ruled, kind) for kind in ("jvp", "vjp"))
+
+    def whole(a: Any, b: Any, s: Any) -> Any:
+        x = lib.lax.fori_loop(0, 3, lambda i, x: f(x) + 0.1 * g(b), b)
+        return a * x * s
+
+    return whole
+
+
+@program
+def loops_in_rules(lib: Any, xp: Any, ruled: bool) -> Any:
+    def repeated(x: Any, y: Any) -> Any:
+        return lib.lax.scan(lambda c, v: (c * xp.sin(v) + x, None), x, y)[0]
+
+    f = g = repeated
+    if ruled:
+        f = lib.custom_jvp(repeated)
+
+        @f.defjvp
+        def rule(primals: Any, tangents: Any) -> Any:
+            (x, y), (x_dot, y_dot) = primals, tangents
+
+            def step(carry: Any, row: Any) -> Any:
+                (c, c_dot), (v, v_dot) = carry, row
+                new = c * xp.sin(v) + x
+                return (new, c_dot * xp.sin(v) + c * xp.cos(v) * v_dot + x_dot), None
+
+            (answer, answer_dot), _ = lib.lax.scan(step, (x, x_dot), (y, y_dot))
+            return answer, answer_dot
+
+        g = lib.custom_vjp(repeated)
+
+        def forward(x: Any, y: Any) -> Any:
+            def step(c: Any, v: Any) -> Any:
+                return c * xp.sin(v) + x, c
+
+            answer, states = lib.lax.scan(step, x, y)
+            return answer, (y, states)
+
+        def backward(residuals: Any, ct: Any) -> Any:
+            def step(carry: Any, row: Any) -> Any:
+                (c_ct, x_ct), (v, c) = carry, row
+                v_ct = xp.sum(c_ct * c * xp.cos(v))
+                return (c_ct * xp.sin(v), x_ct + c_ct), v_ct
+
+            (c_ct, x_ct), y_ct = lib.lax.scan(step, (ct, 0.0 * ct), residuals, reverse=True)
+            return c_ct + x_ct, y_ct
+
+        g.defvjp(forward, backward)
+    return lambda a, b, s: f(a, b) * s + g(a, b)
+
+
+@program
+def gradients_in_the_function(lib: Any, xp: Any, ruled: bool) -> Any:
+    def f(x: Any, y: Any) -> Any:
+        return xp.sin(x) * y
+
+    def energy(x: Any) -> Any:
+        return xp.sum(xp.cos(x) ** 2)
+
+    if ruled:
+
+        @lib.custom_gradient
+        def f(x: Any, y: Any) -> Any:
+            wave = xp.sin(x)
+            return wave * y, lambda ct: (ct * xp.cos(x) * y, ct * wave)
+
+        @lib.custom_gradient
+        def energy(x: Any) -> Any:
+            return xp.sum(xp.cos(x) ** 2), lambda ct: -2.0 * ct * xp.cos(x) * xp.sin(x)
+
+    return lambda a, b, s: f(a * s, xp.broadcast_to(b, (2, 3))) * energy(b)
+
+
+@program
+def solver_of_a_closure(lib: Any, xp: Any, ruled: bool) -> Any:
+    """A function argument that closes over what is differentiated, through `closure_convert`."""
+
+    def apply(f: Any, x: Any, *extra: Any) -> Any:
+        return f(x, *extra) ** 2
+
+    if ruled:
+        apply = functools.partial(lib.custom_vjp, nondiff_argnums=0)(apply)
+
+        def forward(f: Any, x: Any, *extra: Any) -> Any:
+            return f(x, *extra) ** 2, (x, extra)
+
+        def backward(f: Any, residuals: Any, ct: Any) -> Any:
+            x, extra = residuals
+            y, pullback = lib.vjp(f, x, *extra)
+            return pullback(2.0 * ct * y)
+
+        apply.defvjp(forward, backward)
+
+    def whole(a: Any, b: Any, s: Any) -> Any:
+        def f(x: Any) -> Any:
+            return xp.sum(xp.sin(a * x)) + s * xp.sum(x)
+
+        converted, extra = lib.closure_convert(f, b)
+        return apply(converted, b, *extra)
+
+    return whole
+
+
 #: The arguments that a program is differentiated by, where it is not all of them.
 MOVING = {"closing_over": (2,)}
