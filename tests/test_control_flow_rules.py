@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 import tracemalloc
 import warnings
 from collections.abc import Callable
@@ -456,6 +458,74 @@ def test_what_is_refused(call: Callable[[], Any], error: str, words: str) -> Non
         call()
     assert words in str(caught.value)
     assert "test_control_flow_rules.py" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("scan", lambda f: lax.scan(lambda c, x: (f(c), x), 1.0, np.ones(3))),
+        ("while_loop", lambda f: lax.while_loop(lambda c: True, f, 1.0)),
+        ("fori_loop", lambda f: lax.fori_loop(0, 3, lambda i, c: f(c), 1.0)),
+        (
+            "fori_loop",
+            lambda f: fgrad.jit(lambda n: lax.fori_loop(0, n, lambda i, c: f(c), 1.0))(3),
+        ),
+    ],
+)
+def test_a_carry_is_shown_under_the_name_of_what_was_called(
+    name: str, call: Callable[[Any], Any]
+) -> None:
+    with pytest.raises(fgrad.errors.CarryTypeError) as caught:
+        call(lambda c: (c, c))
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith(f"{name} of ")
+    rows = [line.split() for line in lines if line.strip().startswith("carry")]
+    assert rows[0] == ["carry", "Python", "float", "(missing)", "<--", "differs"]
+    assert rows[1] == ["carry[0]", "(missing)", "Python", "float", "<--", "differs"]
+
+
+def test_executables_with_loops_pickle() -> None:
+    def f(x: Any) -> Any:
+        total, _ = lax.scan(lambda c, x: (c + fnp.sin(x), None), 0.0, x)
+        return lax.cond(total > 0.0, lambda t: t * 2.0, lambda t: t, total)
+
+    x = np.array([0.5, 1.0])
+    loaded = pickle.loads(pickle.dumps(fgrad.jit(f).lower(x).compile()))
+    close(loaded(x), f(x))
+
+
+def test_threads_share_bodies() -> None:
+    found: list[float] = []
+
+    def work(scale: float) -> None:
+        for _ in range(10):
+            slope = fgrad.grad(
+                lambda x: lax.scan(lambda c, y: (fnp.sin(c * x) + y, None), x, scale * A)[0]
+            )
+            found.append(float(slope(0.3)) - want[scale])
+
+    def unrolled(x: Any, scale: float) -> Any:
+        c = x
+        for y in scale * A:
+            c = fnp.sin(c * x) + y
+        return c
+
+    want = {s: float(fgrad.grad(unrolled)(0.3, s)) for s in (1.0, 2.0, 3.0)}
+    threads = [threading.Thread(target=work, args=(s,)) for s in want]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 30
+    close(found, np.zeros(30))
+
+
+def test_derived_programs_are_made_once_for_equal_bodies() -> None:
+    def body_of() -> Any:
+        jaxpr = fgrad.make_jaxpr(lambda x: lax.scan(lambda c, x: (c * x, c), 1.0, x))(A)
+        return sub_jaxprs(jaxpr.eqns[0].primitive)[0]
+
+    assert body_of() is body_of()
 
 
 def test_a_branch_on_an_unknown_value_in_a_body_says_what_to_use() -> None:

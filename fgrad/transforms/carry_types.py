@@ -90,17 +90,17 @@ def next_carry(init: Aval, returned: Aval) -> Aval | None:
 
 
 def settle_carry(
-    where: Callable[[], str],
+    where: str,
     init: Any,
     avals: Sequence[Aval],
-    root: str,
     record: Callable[[Sequence[Aval], Callable[..., list[Any]]], Body],
     carry_of: Callable[[Any], Any],
+    hidden: int = 0,
 ) -> tuple[list[Aval], Body]:
     """Record a body with the carry that fits: the types of the carry, and the body.
 
     `record` takes the types of the carry and what brings the carry that is returned to them; `carry_of`
-    finds it in the result of the user's function.
+    finds it in the result of the user's function. The first `hidden` leaves are none of the user's.
 
     Raises
     ------
@@ -114,23 +114,23 @@ def settle_carry(
     def settle(values: list[Any], result: Any) -> list[Any]:
         nonlocal current, widened
         carry = carry_of(result)
-        count = len(_tree.leaves(carry))
-        given = Typed(init, root, current)
-        returned = Typed(carry, root, [aval_of(v) for v in values[:count]])
-        found: list[Aval | None] = []
+        stop = hidden + len(_tree.leaves(carry))
+        given = Typed(init, "carry", current[hidden:])
+        returned = Typed(carry, "carry", [aval_of(v) for v in values[hidden:stop]])
+        found: list[Aval | None] = [None]
         if returned.treedef == treedef:
-            found = [next_carry(a, b) for a, b in zip(current, returned.avals, strict=True)]
-        if returned.treedef != treedef or None in found:
+            found = [next_carry(a, aval_of(v)) for a, v in zip(current, values, strict=False)]
+        if None in found:
             table = side_by_side(given, returned, ("init", "returned"))
             raise CarryTypeError(
-                f"{where()}: the carry must keep its structure, shapes and dtypes, but the function returns "
+                f"{where}: the carry must keep its structure, shapes and dtypes, but the function returns "
                 f"another one:{table}\n{_advice(given, returned)}"
             )
         wanted = [a for a in found if a is not None]
         widened = wanted != current
         current = wanted
-        carried = [convert(v, a.dtype, a.weak) for v, a in zip(values[:count], wanted, strict=True)]
-        return [*carried, *values[count:]]
+        carried = [convert(v, a.dtype, a.weak) for v, a in zip(values[:stop], wanted, strict=True)]
+        return [*carried, *values[stop:]]
 
     while True:
         body = record(current, settle)

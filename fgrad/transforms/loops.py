@@ -80,16 +80,28 @@ def scan(
     >>> partial
     Array([1., 3., 6.], dtype=float64)
     """
-    check_callable(f, "scan")
     if not isinstance(unroll, (int, np.integer)) or unroll < 0:
         raise ArgumentError(
             f"scan of {function_text(f)}: unroll is {unroll!r}; give a positive integer or a bool"
         )
+    return _scan("scan", f, f, init, xs, length, bool(reverse))
+
+
+def _scan(
+    construct: str,
+    user_function: Callable[..., Any],
+    f: Callable[[Any, Any], Any],
+    init: Any,
+    xs: Any,
+    length: Any,
+    reverse: bool,
+) -> Any:
+    check_callable(user_function, construct)
     carry, treedef = _tree.flatten(init)
     rows = _tree.leaves(xs)
-    values = leaf_values([*carry, *rows], "scan", f, (init, xs))
+    values = leaf_values([*carry, *rows], construct, f, (init, xs))
     carry, rows = values[: len(carry)], values[len(carry) :]
-    where = f"scan of {function_text(f)}"
+    where = f"{construct} of {function_text(user_function)}"
     steps = _length(where, [aval_of(r) for r in rows], _tree.leaf_names(xs, "xs"), length)
     if jit_is_disabled() and steps:
         return _scan_plainly(f, init, xs, steps, reverse)
@@ -98,7 +110,7 @@ def scan(
     names = [*_tree.leaf_names(init, "carry"), *_tree.leaf_names(xs, "x")]
 
     def record(avals: Sequence[Aval], settle: Callable[..., list[Any]]) -> Body:
-        return record_body(f, "scan", both, [*avals, *inner], names, settle)
+        return record_body(f, construct, both, [*avals, *inner], names, settle, user_function)
 
     def carry_of(result: Any) -> Any:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -108,13 +120,11 @@ def scan(
             )
         return result[0]
 
-    avals, body = settle_carry(
-        lambda: where, init, [aval_of(c) for c in carry], "carry", record, carry_of
-    )
+    avals, body = settle_carry(where, init, [aval_of(c) for c in carry], record, carry_of)
     carry = coerced(carry, avals)
     _, ys_treedef = _children(body.treedef)
     if steps:
-        outs = bind_scan(body.jaxpr, body.captured, carry, rows, steps, bool(reverse))
+        outs = bind_scan(body.jaxpr, body.captured, carry, rows, steps, reverse)
     else:
         results = body.jaxpr.out_avals[len(carry) :]
         outs = [*carry, *[zeros_of(Aval((0, *a.shape), a.dtype)) for a in results]]
@@ -241,29 +251,34 @@ def while_loop(
         while cond_fun(carry):
             carry = body_fun(carry)
         return carry
-    where = f"while_loop of {function_text(body_fun)}"
-    return _while(where, cond_fun, body_fun, init_val)
+    return _while("while_loop", body_fun, cond_fun, body_fun, init_val)
 
 
 def _while(
-    where: str,
+    construct: str,
+    user_function: Callable[..., Any],
     cond_fun: Callable[[Any], Any],
     body_fun: Callable[[Any], Any],
     init: Any,
-    user_function: Callable[..., Any] | None = None,
+    counted: bool = False,
 ) -> Any:
+    where = f"{construct} of {function_text(user_function)}"
     leaves, treedef = _tree.flatten(init)
-    values = leaf_values(leaves, "while_loop", body_fun, (init,))
+    values = leaf_values(leaves, construct, body_fun, (init,))
     one_argument = _tree.structure((init,))
     names = _tree.leaf_names(init, "carry")
 
     def record(avals: Sequence[Aval], settle: Callable[..., list[Any]]) -> Body:
-        return record_body(
-            body_fun, "while_loop", one_argument, avals, names, settle, user_function
-        )
+        return record_body(body_fun, construct, one_argument, avals, names, settle, user_function)
 
+    own, hidden = (init[1], 1) if counted else (init, 0)
     avals, body = settle_carry(
-        lambda: where, init, [aval_of(v) for v in values], "carry", record, lambda carry: carry
+        where,
+        own,
+        [aval_of(v) for v in values],
+        record,
+        lambda state: state[1] if counted else state,
+        hidden,
     )
 
     def check(values: list[Any], result: Any) -> list[Any]:
@@ -276,7 +291,7 @@ def _while(
             )
         return values
 
-    condition = record_body(cond_fun, "while_loop", one_argument, avals, names, check)
+    condition = record_body(cond_fun, construct, one_argument, avals, names, check)
     loop = While(condition.jaxpr, body.jaxpr, len(condition.captured), len(body.captured))
     carry = coerced(values, avals)
     outs = loop(*condition.captured, *body.captured, *carry) if carry else []
@@ -331,7 +346,7 @@ def fori_loop(
     where = f"fori_loop of {function_text(body_fun)}"
     integer = dtypes.canonical(dtypes.INT64)
     if None in known:
-        return _fori_of_unknown_length(where, bounds, body_fun, init_val)
+        return _fori_of_unknown_length(bounds, body_fun, init_val)
     start, stop = int(known[0]), int(known[1])
     if jit_is_disabled():
         carry = init_val
@@ -351,12 +366,7 @@ def fori_loop(
         return record_body(step, "fori_loop", both, [*row, *avals], names, settle, body_fun)
 
     avals, body = settle_carry(
-        lambda: where,
-        init_val,
-        [aval_of(v) for v in values],
-        "carry",
-        record,
-        lambda carry: carry,
+        where, init_val, [aval_of(v) for v in values], record, lambda carry: carry
     )
     carry = coerced(values, avals)
     if stop > start:
@@ -377,9 +387,7 @@ def _index_last(body: Body) -> Jaxpr:
     return Jaxpr(jaxpr.constvars, jaxpr.consts, order, jaxpr.eqns, jaxpr.outvars, jaxpr.name)
 
 
-def _fori_of_unknown_length(
-    where: str, bounds: Sequence[Any], body_fun: Callable[..., Any], init: Any
-) -> Any:
+def _fori_of_unknown_length(bounds: Sequence[Any], body_fun: Callable[..., Any], init: Any) -> Any:
     lower, upper = bounds
     integer = dtypes.canonical(dtypes.INT64)
 
@@ -391,7 +399,7 @@ def _fori_of_unknown_length(
         i = convert(add(lower, counter), integer, True)
         return counter + 1, body_fun(wrap(i), carry)
 
-    return _while(where, goes_on, step, (0, init), body_fun)[1]
+    return _while("fori_loop", body_fun, goes_on, step, (0, init), counted=True)[1]
 
 
 def _bound(f: Callable[..., Any], name: str, bound: Any) -> Any:
@@ -466,11 +474,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
 
 def _map_one_by_one(f: Callable[[Any], Any], xs: Any) -> Any:
-    def step(carry: Any, x: Any) -> Any:
-        return (), f(x)
-
-    step.__name__ = getattr(f, "__name__", "f")
-    return scan(step, (), xs)[1]
+    return _scan("map", f, lambda carry, x: (carry, f(x)), (), xs, None, False)[1]
 
 
 def _flat(x: Any) -> Any:
