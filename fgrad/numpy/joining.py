@@ -20,7 +20,7 @@ from fgrad.numpy._support import (
 )
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import common_dtype, reshape
-from fgrad.primitives.shape import Concatenate, expand_dims, static_index
+from fgrad.primitives.shape import Concatenate, concatenation, expand_dims, static_index
 from fgrad.tracing import Tracer
 
 
@@ -48,7 +48,7 @@ def joined(items: Sequence[Any], axis: int, dtype: Any, name: str) -> Any:
     """Inside values joined along an axis that they have, in their common dtype."""
     shapes = [shape_of(x) for x in items]
     rank = len(shapes[0])
-    for shape in shapes:
+    for shape in set(shapes):
         if not shape:
             raise ShapeError(
                 f"{name}: an array without axes cannot be joined; use fnp.stack, or fnp.atleast_1d first"
@@ -57,14 +57,16 @@ def joined(items: Sequence[Any], axis: int, dtype: Any, name: str) -> Any:
             listed = ", ".join(map(str, shapes))
             raise ShapeError(f"{name}: shapes {listed} differ in their number of axes")
     position = normal_axis(axis, rank, name)
-    rest = {shape[:position] + shape[position + 1 :] for shape in shapes}
+    rest = {shape[:position] + shape[position + 1 :] for shape in set(shapes)}
     if len(rest) > 1:
         listed = ", ".join(map(str, shapes))
         raise ShapeError(
             f"{name}: shapes {listed} differ in more than axis {position}, along which they are joined"
         )
-    wanted = given_dtype(dtype, name) or common_dtype([aval_of(x) for x in items])
-    return Concatenate(position)(*[p.convert(x, wanted) for x in items])
+    if dtype is not None or len({x.dtype for x in items}) > 1:
+        wanted = given_dtype(dtype, name) or common_dtype([aval_of(x) for x in items])
+        items = [p.convert(x, wanted) for x in items]
+    return concatenation(position)(*items)
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike = None) -> Array:

@@ -27,6 +27,8 @@ class Relu(Ufunc, abstract=True):
     """``max(x, 0)``."""
 
     def lower(self, emit: Any, *names: str) -> str:
+        if emit.operands[0].weak:
+            return super().lower(emit, *names)
         return f"np.maximum({names[0]}, 0)"
 
 
@@ -47,6 +49,8 @@ class Clamp(Ufunc, abstract=True):
     """``x`` limited to the interval from `low` to `high`."""
 
     def lower(self, emit: Any, *names: str) -> str:
+        if all([operand.weak for operand in emit.operands]):
+            return super().lower(emit, *names)
         low, x, high = names
         return f"np.minimum(np.maximum({x}, {low}), {high})"
 

@@ -21,6 +21,7 @@ from fgrad.primitives.families import Bilinear, common_dtype, reshape, shape_of
 from fgrad.primitives.shape import moveaxis, transpose
 
 Axes = tuple[int, ...]
+ndarray = np.ndarray
 
 
 @parameters
@@ -68,7 +69,7 @@ class DotGeneral(Bilinear):
         return Aval(shape, left.dtype)
 
     def impl(self, left: Any, right: Any) -> Any:
-        if type(left) is not np.ndarray or type(right) is not np.ndarray:
+        if type(left) is not ndarray or type(right) is not ndarray:
             left, right = np.asarray(left), np.asarray(right)
         return contract(
             left, right, self.left_contract, self.right_contract, self.left_batch, self.right_batch
@@ -156,7 +157,7 @@ def contract(
 
     The answer has memory of its own: a view of another array would be copied on its way out.
     """
-    if left.ndim <= 2 and right.ndim <= 2 and len(left_contract) == 1 and not left_batch:
+    if len(left_contract) == 1 and not left_batch and left.ndim <= 2 and right.ndim <= 2:
         return np.dot(
             left.T if left_contract == (0,) else left, right if right_contract == (0,) else right.T
         )
@@ -221,7 +222,7 @@ def _stacked(
 def promoted(name: str, *xs: Any) -> Sequence[Any]:
     """Operands of a product in their common dtype."""
     for x in xs:
-        if type(x) is not np.ndarray or x.dtype != xs[0].dtype:
+        if type(x) is not ndarray or x.dtype != xs[0].dtype:
             break
     else:
         return xs

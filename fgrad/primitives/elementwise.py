@@ -40,6 +40,8 @@ from fgrad.primitives.families import (
     zeros_of,
 )
 
+ndarray = np.ndarray
+
 __all__ = [
     "NEG_ONE",
     "ONE",
@@ -382,12 +384,15 @@ class Select(Linear):
 
     def impl(self, a: Any, b: Any, condition: Any) -> Any:
         if (
-            type(condition) is type(a) is type(b) is np.ndarray
+            type(condition) is type(a) is type(b) is ndarray
             and a.dtype == b.dtype
-            and condition.shape == a.shape == b.shape
             and condition.dtype == dtypes.BOOL
         ):
-            return np.where(condition, a, b)
+            try:
+                return np.where(condition, a, b)
+            except ValueError:
+                # The shapes are at fault, which is said below in better words.
+                pass
         a_aval, b_aval, c_aval = aval_of(a), aval_of(b), aval_of(condition)
         shape = _select_shape(a_aval, b_aval, c_aval)
         dtype = common_dtype((a_aval, b_aval))
@@ -611,7 +616,7 @@ stop_gradient = StopGradient()
 
 def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
     """`x` in another dtype, or itself if it has it; a weak value becomes strong unless `weak`."""
-    if type(x) is np.ndarray and x.dtype == dtype and not weak:
+    if type(x) is ndarray and x.dtype == dtype and not weak:
         return x
     own = aval_of(x)
     if own.dtype == dtype and own.weak == weak:

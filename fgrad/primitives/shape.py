@@ -59,7 +59,7 @@ class Transpose(Linear):
         return f"np.transpose({names[0]}, {self.permutation})"
 
 
-#: The primitive of these parameters, made once: to make one costs as much as NumPy takes to run it.
+#: The primitive of these parameters, made once.
 permuted = functools.lru_cache(1024)(Transpose)
 
 
@@ -148,6 +148,10 @@ class Concatenate(Linear):
 
     def lower(self, emit: Any, *names: str) -> str:
         return f"np.concatenate(({', '.join(names)},), axis={self.axis})"
+
+
+#: The primitive of these parameters, made once: to make one costs as much as NumPy takes to run it.
+concatenation = functools.lru_cache(256)(Concatenate)
 
 
 @parameters
