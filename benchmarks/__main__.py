@@ -20,6 +20,7 @@ from benchmarks.table import render
 
 # name: (module, whether it is held to one core)
 SECTIONS = {
+    "calls": ("benchmarks.bench_eager_calls", True),
     "eager": ("benchmarks.bench_eager_grad", True),
     "mlp": ("benchmarks.bench_mlp", True),
     "mlp-all-cores": ("benchmarks.bench_mlp", False),
