@@ -25,6 +25,7 @@ SECTIONS = {
     "mlp": ("benchmarks.bench_mlp", True),
     "mlp-all-cores": ("benchmarks.bench_mlp", False),
     "compile": ("benchmarks.bench_compile", True),
+    "random": ("benchmarks.bench_random", True),
     "startup": ("benchmarks.bench_startup", False),
 }
 RESULT = "benchmark rows: "

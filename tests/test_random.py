@@ -581,10 +581,51 @@ def test_philox_keys_do_not_meet() -> None:
     assert len({tuple(w.tolist()) for w in made}) == len(made)
 
 
+# ---- initializers --------------------------------------------------------------------------------
+
+INITIALIZERS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...], str]] = [
+    ("glorot_uniform", (), {}, (3, 4), "float64"),
+    ("glorot_normal", (), {"in_axis": 0, "out_axis": 2}, (3, 4, 5), "float32"),
+    ("xavier_uniform", (), {}, (3, 4), "float32"),
+    ("xavier_normal", (), {}, (3, 4), "float64"),
+    ("lecun_uniform", (), {}, (3, 4), "float32"),
+    ("lecun_normal", (), {}, (3, 4), "float64"),
+    ("he_uniform", (), {}, (3, 4), "float32"),
+    ("he_normal", (), {}, (3, 4), "float64"),
+    ("kaiming_uniform", (), {}, (3, 4), "float32"),
+    ("kaiming_normal", (), {}, (3, 4), "float64"),
+    ("variance_scaling", (2.0, "fan_out", "normal"), {"batch_axis": 0}, (3, 4, 5), "float64"),
+    ("variance_scaling", (2.0, "fan_avg", "uniform"), {}, (3, 4, 5), "float64"),
+    ("variance_scaling", (2.0, "fan_geo_avg", "truncated_normal"), {}, (3, 4), "float64"),
+    ("variance_scaling", (2.0, "fan_in", "normal"), {}, (3, 4), "complex128"),
+    ("variance_scaling", (2.0, "fan_in", "uniform"), {}, (3, 4), "complex128"),
+    ("variance_scaling", (2.0, "fan_in", "truncated_normal"), {}, (3, 4), "complex128"),
+    ("uniform", (0.5,), {}, (3, 4), "float32"),
+    ("normal", (0.5,), {}, (3, 4), "float64"),
+    ("truncated_normal", (0.5,), {"lower": -1.0, "upper": 3.0}, (3, 4), "float64"),
+    ("orthogonal", (2.0,), {}, (2, 3, 4), "float64"),
+    ("orthogonal", (2.0,), {"column_axis": 0}, (4, 3), "float64"),
+    ("delta_orthogonal", (2.0,), {}, (3, 4, 4, 5), "float64"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(INITIALIZERS)))
+def test_initializers_give_jaxs_numbers(case: int) -> None:
+    name, args, keywords, shape, dtype = INITIALIZERS[case]
+    ours = getattr(fgrad.nn.initializers, name)(*args, **keywords)
+    theirs = getattr(jax.nn.initializers, name)(*args, **keywords)
+    expected = theirs(jax.random.key(3), shape, dtype)
+    near(ours(random.key(3), shape, dtype), expected)
+    near(ours(random.PRNGKey(3), shape, dtype), expected)
+    usual = getattr(fgrad.nn.initializers, name)(*args, **keywords, dtype=dtype)
+    near(fgrad.jit(usual, static_argnums=1)(random.key(3), shape), expected)
+
+
 # ---- refusals ------------------------------------------------------------------------------------
 
 KEY = random.key(0)
 KEYS = random.split(KEY, 3)
+INIT = fgrad.nn.initializers
 
 refused = [
     (lambda: random.normal(0), errors.NonArrayError, "normal", "key is 0"),
@@ -628,6 +669,11 @@ refused = [
     (lambda: random.pareto(KEY, 0.0), errors.ArgumentError, "b", "greater than 0"),
     (lambda: random.lognormal(KEY, np.ones(3), (2,)), errors.ShapeError, "sigma", "(3,)"),
     (lambda: random.triangular(KEY, 0.0, 3.0, 2.0), errors.ArgumentError, "right - mode", "-1"),
+    (lambda: INIT.glorot_normal()(KEY, (3,)), errors.ShapeError, "two axes", "(3,)"),
+    (lambda: INIT.normal()(KEY, (3,), "int32"), errors.DTypeError, "normal", "int32"),
+    (lambda: INIT.variance_scaling(1.0, "fan", "normal"), errors.ArgumentError, "'fan'", "fan_in"),
+    (lambda: INIT.orthogonal()(KEY, (3,)), errors.ShapeError, "orthogonal", "(3,)"),
+    (lambda: INIT.delta_orthogonal()(KEY, (3, 3, 2)), errors.ShapeError, "last axis", "(3, 3, 2)"),
     (lambda: len(KEY), errors.ShapeError, "single key", "split"),
     (lambda: iter(KEY), errors.ShapeError, "unpacked", "split"),
     (lambda: KEYS[0, 1], errors.ShapeError, "(3,)", "key_data"),

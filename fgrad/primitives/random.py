@@ -134,12 +134,12 @@ class RandomUnits(KeyedDraw):
 
     def fill(self, keys: NDArray, out: NDArray) -> None:
         if self.implementation == PHILOX:
-            _fill_by_philox(keys, out, np.random.Generator.random)
+            _philox_floats(keys, out, np.random.Generator.random)
             # Rounding to float16 reaches 1.
             if out.dtype == np.float16:
                 np.minimum(out, np.nextafter(np.float16(1), np.float16(0)), out=out)
-            return
-        _threefry_floats(keys, out, lambda block: None)
+        else:
+            _threefry_floats(keys, out)
 
 
 @parameters
@@ -155,7 +155,7 @@ class RandomNormals(KeyedDraw):
 
     def fill(self, keys: NDArray, out: NDArray) -> None:
         if self.implementation == PHILOX:
-            _fill_by_philox(keys, out, np.random.Generator.standard_normal)
+            _philox_floats(keys, out, np.random.Generator.standard_normal)
             return
         number = self.dtype.type
         low = np.nextafter(number(-1), number(0))
@@ -164,13 +164,14 @@ class RandomNormals(KeyedDraw):
         def finish(block: NDArray) -> None:
             np.multiply(block, width, block)
             np.add(block, low, block)
-            np.maximum(block, low, out=block)
             normal_quantile(block)
 
         _threefry_floats(keys, out, finish)
 
 
-def _threefry_floats(keys: NDArray, out: NDArray, finish: Callable[[NDArray], None]) -> None:
+def _threefry_floats(
+    keys: NDArray, out: NDArray, finish: Callable[[NDArray], None] | None = None
+) -> None:
     """Write numbers of [0, 1) from threefry's bits; `finish` changes a block in place."""
     bits, shift, one = _MANTISSAS[out.dtype]
 
@@ -180,12 +181,13 @@ def _threefry_floats(keys: NDArray, out: NDArray, finish: Callable[[NDArray], No
         np.bitwise_or(block, one, block)
         floats = block.view(out.dtype)
         np.subtract(floats, out.dtype.type(1), floats)
-        finish(floats)
+        if finish is not None:
+            finish(floats)
 
     _threefry_bits(keys, out.view(bits), to_float)
 
 
-def _fill_by_philox(keys: NDArray, out: NDArray, draw: Callable[..., Any]) -> None:
+def _philox_floats(keys: NDArray, out: NDArray, draw: Callable[..., Any]) -> None:
     for source, row in zip(philox.samplers(keys), out, strict=True):
         if row.dtype == np.float16:
             # NumPy's generator draws none.

@@ -20,19 +20,29 @@ _BLOCK = 8192
 
 
 def _bits_between(higher: Any, lower: Any, low: Any, high: Any, whole: Any) -> Any:
-    """The integer of [low, high) that two random words give; `whole` adds the greatest number to it."""
+    """The integer of [low, high) that two random words give; `whole` adds the greatest number to it.
+
+    A higher word of zero stands for none.
+    """
     dtype = np.asarray(low).dtype
-    bits = np.asarray(higher).dtype
+    bits = np.asarray(lower).dtype
     first = np.asarray(low).astype(bits)
     is_empty = np.less_equal(high, low)
     span = np.where(is_empty, bits.type(1), np.asarray(high).astype(bits) - first)
     span = np.asarray(span + np.logical_and(whole, ~is_empty).astype(bits))
     half = np.asarray(1 << (4 * bits.itemsize), bits)
+    simple = not span.ndim and not first.ndim and np.ndim(lower)
     with np.errstate(divide="ignore"):
+        if np.ndim(higher) == 0 and higher == 0:
+            if simple:
+                offsets = _in_blocks(None, lower, half, span, first)
+            else:
+                offsets = np.asarray(_remainder(lower, span)) + first
+            return np.asarray(offsets).view(dtype)[()]
         factor = _remainder(half, span)
         factor = np.asarray(_remainder(factor * factor, span))
-        if not span.ndim and not first.ndim and np.ndim(higher) and higher.shape == lower.shape:
-            offsets = _offsets_in_blocks(higher, lower, factor, span, first)
+        if simple and np.shape(higher) == np.shape(lower):
+            offsets = _in_blocks(higher, lower, factor, span, first)
         else:
             offsets = _remainder(higher, span) * factor + _remainder(lower, span)
             offsets = np.asarray(_remainder(offsets, span)) + first
@@ -45,13 +55,12 @@ def _remainder(x: Any, span: Any) -> Any:
     return np.where(np.equal(span, 0), x, x - x // span * span)
 
 
-def _offsets_in_blocks(
-    higher: NDArray, lower: NDArray, factor: NDArray, span: NDArray, first: NDArray
+def _in_blocks(
+    higher: NDArray | None, lower: NDArray, factor: NDArray, span: NDArray, first: NDArray
 ) -> NDArray:
-    out = np.empty(higher.shape, higher.dtype)
-    flat, flat_lower = out.reshape(-1), lower.reshape(-1)
-    np.copyto(out, higher)
-    scratch, other = np.empty((2, min(_BLOCK, flat.size)), higher.dtype)
+    out = np.array(lower)
+    flat = out.reshape(-1)
+    quotients, rests = np.empty((2, min(_BLOCK, flat.size)), out.dtype)
 
     def reduce(block: NDArray, quotient: NDArray) -> None:
         if span:
@@ -62,13 +71,14 @@ def _offsets_in_blocks(
 
     for start in range(0, flat.size, _BLOCK):
         block = flat[start : start + _BLOCK]
-        quotient, rest = scratch[: block.size], other[: block.size]
+        quotient, rest = quotients[: block.size], rests[: block.size]
         reduce(block, quotient)
-        np.multiply(block, factor, block)
-        np.copyto(rest, flat_lower[start : start + _BLOCK])
-        reduce(rest, quotient)
-        np.add(block, rest, block)
-        reduce(block, quotient)
+        if higher is not None:
+            np.copyto(rest, higher.reshape(-1)[start : start + _BLOCK])
+            reduce(rest, quotient)
+            np.multiply(rest, factor, rest)
+            np.add(block, rest, block)
+            reduce(block, quotient)
         np.add(block, first, block)
     return out
 

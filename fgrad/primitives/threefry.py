@@ -19,8 +19,8 @@ _PARITY = 0x1BD11BDA
 #: The rotations of four rounds, between which the key is added; the two rows take turns.
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _GROUPS = 5
-# Three buffers of so many words stay in the second-level cache, and one call outweighs its overhead.
-_BLOCK = 16384
+#: Three buffers of so many words stay in the second-level cache, and one call outweighs its overhead.
+BLOCK = 16384
 # Python's integers beat thirty calls of NumPy for so few counters.
 _FEW = 4
 
@@ -105,14 +105,14 @@ def words(keys: NDArray, count: int) -> Iterator[tuple[int, int, NDArray, NDArra
                 at = n * count + counter
                 x0[at], x1[at] = encrypt_words(k0, k1, 0, counter)
         yield 0, total, x0, x1
-    elif count > _BLOCK // 2 or len(keys) == 1:
+    elif count > BLOCK // 2 or len(keys) == 1:
         yield from _key_by_key(keys, count)
     else:
         yield from _several_keys(keys, count)
 
 
 def _key_by_key(keys: NDArray, count: int) -> Iterator[tuple[int, int, NDArray, NDArray]]:
-    block = min(_BLOCK, count)
+    block = min(BLOCK, count)
     positions = np.arange(block, dtype=_UINT32)
     buffers = np.empty((3, block), _UINT32)
     for n, (k0, k1) in enumerate(keys.tolist()):
@@ -128,7 +128,7 @@ def _key_by_key(keys: NDArray, count: int) -> Iterator[tuple[int, int, NDArray, 
 
 
 def _several_keys(keys: NDArray, count: int) -> Iterator[tuple[int, int, NDArray, NDArray]]:
-    rows = min(_BLOCK // count, len(keys))
+    rows = min(BLOCK // count, len(keys))
     positions = np.tile(np.arange(count, dtype=_UINT32), rows)
     buffers = np.empty((3, rows * count), _UINT32)
     for first in range(0, len(keys), rows):

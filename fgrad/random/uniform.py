@@ -22,7 +22,7 @@ from fgrad.primitives.elementwise import (
     sub,
 )
 from fgrad.primitives.families import mul
-from fgrad.primitives.random import RandomBits, RandomUnits
+from fgrad.primitives.random import PHILOX, RandomBits, RandomUnits
 from fgrad.primitives.random_ranges import bits_between, units_between
 from fgrad.random.arguments import (
     check_fits,
@@ -190,17 +190,23 @@ def randint(
 def integers(
     implementation: str, words: Any, shape: Shape, dtype: np.dtype[Any], minval: Any, maxval: Any
 ) -> Any:
-    """Uniform integers of [minval, maxval), from two random words each."""
+    """Uniform integers of [minval, maxval)."""
     # Words of 32 bits at least: fewer would make some numbers likelier than others.
     working = np.dtype(np.int32) if dtype.itemsize < 4 else dtype
+    if implementation == PHILOX and working != np.uint64:
+        # One word of 64 bits is as even as two of 32.
+        working = dtypes.INT64
     limits, room = np.iinfo(dtype), np.iinfo(working)
     low = _clipped(minval, limits.min, limits.max, working)
     high = _clipped(maxval, limits.min, min(limits.max + 1, room.max), working)
     # The end of a range with the greatest number has no room in the dtype.
     whole = _is_above(maxval, room.max)
-    first, second = split_words(implementation, words)
     draw = RandomBits(implementation, shape, 8 * working.itemsize)
-    return convert(bits_between(draw(first), draw(second), low, high, whole), dtype)
+    if implementation == PHILOX:
+        higher, lower = np.uint64(0), draw(words)
+    else:
+        higher, lower = [draw(half) for half in split_words(implementation, words)]
+    return convert(bits_between(higher, lower, low, high, whole), dtype)
 
 
 def _clipped(x: Any, least: int, greatest: int, dtype: np.dtype[Any]) -> Any:
