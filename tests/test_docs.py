@@ -28,7 +28,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 def flags_as_before() -> Iterator[None]:
     before = dict(vars(fgrad.config))
     yield
-    for name in ("debug_nans", "debug_stale", "enable_x64", "traceback_filtering"):
+    for name in ("debug_key_reuse", "debug_nans", "debug_stale", "enable_x64", "traceback_filtering"):
         fgrad.config.update(name, before[name])
 
 
@@ -55,7 +55,8 @@ def test_the_programs_of_a_page_run_from_top_to_bottom(page: Path) -> None:
     sys.modules["page"] = module
     try:
         for line, options, code in blocks(page):
-            debug = {name: vars(fgrad.config)[name] for name in ("debug_nans", "debug_stale")}
+            flags = ("debug_key_reuse", "debug_nans", "debug_stale")
+            debug = {name: vars(fgrad.config)[name] for name in flags}
             wanted = re.fullmatch(r"raises=(\w+)", options)
             if wanted is None:
                 assert not options, f"{page.name}:{line}: {options}"

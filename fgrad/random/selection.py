@@ -76,7 +76,7 @@ def permutation(
     --------
     >>> import fgrad
     >>> fgrad.random.permutation(fgrad.random.key(0), 5)
-    Array([1, 3, 4, 2, 0], dtype=int64)
+    Array([0, 1, 4, 3, 2], dtype=int64)
     """
     implementation, words = single_key(key, "permutation")
     inside = operand(x, "permutation", "x")
@@ -158,7 +158,7 @@ def choice(
     --------
     >>> import fgrad
     >>> fgrad.random.choice(fgrad.random.key(0), 10, (3,), replace=False)
-    Array([4, 8, 1], dtype=int64)
+    Array([0, 1, 8], dtype=int64)
     """
     implementation, words = single_key(key, "choice")
     size = shape_of_draw(shape, "choice")
@@ -292,7 +292,7 @@ def categorical(
     >>> import fgrad
     >>> import fgrad.numpy as fnp
     >>> fgrad.random.categorical(fgrad.random.key(0), fnp.log(fnp.array([0.1, 0.2, 0.7])), shape=(5,))
-    Array([2, 2, 2, 1, 2], dtype=int64)
+    Array([2, 2, 2, 1, 1], dtype=int64)
     """
     implementation, words = single_key(key, "categorical")
     scores = operand(logits, "categorical", "logits")
