@@ -180,7 +180,7 @@ def _rgamma_slope(z: Any, x: Any) -> Any:
     return select(less(real(x), 0.5), reflected, neg(mul(z, digamma(x))))
 
 
-_SMALL_ORDERS = (1.0, 2.0, 3.0)
+_SMALL_ORDERS = (1, 2, 3)
 # Bernoulli numbers B_2, B_4, ... over (2k)!.
 _BERNOULLI = (
     1 / 12,
@@ -203,7 +203,7 @@ def hurwitz_zeta(s: int, q: Any) -> Any:
     total = np.zeros(np.shape(q))
     with np.errstate(all="ignore"):
         for k in range(10):
-            total += np.reciprocal(q + float(k)) ** s
+            total += _power(np.reciprocal(q + float(k)), s)
         inverse = np.reciprocal(q + 10.0)
         square_of_inverse = inverse * inverse
         rest = np.zeros(np.shape(q))
@@ -211,25 +211,35 @@ def hurwitz_zeta(s: int, q: Any) -> Any:
             rising = math.prod(range(s, s + 2 * k + 1))
             rest = rest * square_of_inverse + _BERNOULLI[k] * rising
         tail = (q + 10.0) / (s - 1) + 0.5 + rest * inverse
-        return total + np.where(np.isinf(q), 0.0, tail * inverse**s)
+        return total + np.where(np.isinf(q), 0.0, tail * _power(inverse, s))
+
+
+def _power(x: Any, n: int) -> Any:
+    # By products, whose rounding does not depend on how many elements there are.
+    return functools.reduce(np.multiply, [x] * n)
 
 
 def _polygamma(n: Any, x: Any) -> Any:
     from scipy.special import gamma, psi, zeta
 
     wide_n, wide_x = np.asarray(n, np.float64), np.asarray(x, np.float64)
-    if not wide_n.ndim and float(wide_n) in _SMALL_ORDERS and (wide_x > 0).all():
-        order = int(wide_n)
-        sign = 1.0 if order % 2 else -1.0
-        found = sign * math.factorial(order) * hurwitz_zeta(order + 1, wide_x)
-        return found.astype(np.result_type(n, x))[()]
-    with np.errstate(all="ignore"):
-        answer = (
-            np.where(wide_n % 2 == 1, 1.0, -1.0) * gamma(wide_n + 1.0) * zeta(wide_n + 1.0, wide_x)
-        )
-        answer = np.where(wide_n == 0, psi(wide_x), answer)
-        answer = np.where((wide_n < 0) | (wide_n != np.floor(wide_n)), np.nan, answer)
-    return answer.astype(np.result_type(n, x))[()]
+    dtype = np.result_type(n, x)
+    answer = np.empty(np.broadcast_shapes(wide_n.shape, wide_x.shape))
+    orders, points = np.broadcast_to(wide_n, answer.shape), np.broadcast_to(wide_x, answer.shape)
+    left = np.ones(answer.shape, bool)
+    for order in _SMALL_ORDERS:
+        chosen = (orders == order) & (points > 0)
+        if chosen.any():
+            sign = 1.0 if order % 2 else -1.0
+            answer[chosen] = sign * math.factorial(order) * hurwitz_zeta(order + 1, points[chosen])
+            left &= ~chosen
+    if left.any():
+        rest, at = orders[left], points[left]
+        with np.errstate(all="ignore"):
+            found = np.where(rest % 2 == 1, 1.0, -1.0) * gamma(rest + 1.0) * zeta(rest + 1.0, at)
+            found = np.where(rest == 0, psi(at), found)
+            answer[left] = np.where((rest < 0) | (rest != np.floor(rest)), np.nan, found)
+    return answer.astype(dtype)[()]
 
 
 gammaln: SpecialFunction = SpecialFunction("gammaln", "f", [lambda z, x: digamma(x)])
