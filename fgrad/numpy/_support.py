@@ -167,7 +167,7 @@ def static_shape(shape: Any, what: str) -> Shape:
         sizes = tuple(int(n) for n in shape)
     else:
         sizes = (static_int(shape, f"{what}: shape"),)
-    if any(n < 0 for n in sizes):
+    if min(sizes, default=0) < 0:
         raise ShapeError(f"{what}: shape {sizes} has a negative size")
     return sizes
 

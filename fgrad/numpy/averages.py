@@ -23,7 +23,7 @@ from fgrad.numpy._support import (
     wrap,
 )
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Sum, broadcast_to, common_dtype, reshape
+from fgrad.primitives.families import Sum, broadcast_to, common_dtype, reshape, sum_over
 from fgrad.primitives.reduction import keep_axes
 from fgrad.primitives.shape import transpose
 
@@ -41,7 +41,7 @@ def _float16_in_32(x: Any, dtype: np.dtype[Any] | None) -> tuple[Any, np.dtype[A
 def average_over(x: Any, axes: tuple[int, ...], where: Any, name: str) -> Any:
     """The mean of an inside value, in its dtype."""
     aval = aval_of(x)
-    total = p.convert(Sum(axes)(masked(x, where, 0, name)), aval.dtype, aval.weak)
+    total = p.convert(sum_over(axes)(masked(x, where, 0, name)), aval.dtype, aval.weak)
     return _quotient(total, count_of(x, axes, where, name))
 
 

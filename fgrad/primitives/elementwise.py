@@ -616,7 +616,7 @@ stop_gradient = StopGradient()
 
 def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
     """`x` in another dtype, or itself if it has it; a weak value becomes strong unless `weak`."""
-    if type(x) is ndarray and x.dtype == dtype and not weak:
+    if not weak and (type(x) is dtype.type or (type(x) is ndarray and x.dtype == dtype)):
         return x
     own = aval_of(x)
     if own.dtype == dtype and own.weak == weak:
@@ -626,6 +626,8 @@ def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
 
 def cast_to_float(x: Any) -> Any:
     """Integers and booleans as NumPy's float of them; inexact values as they are."""
+    if type(x) is ndarray and x.dtype.kind in "fc":
+        return x
     own = aval_of(x)
     if dtypes.is_inexact(own.dtype):
         return x
