@@ -11,9 +11,9 @@ from fgrad.random.gamma import (
     loggamma,
     t,
 )
+from fgrad.random.key_arrays import PRNGKeyArray
 from fgrad.random.keys import (
     PRNGKey,
-    PRNGKeyArray,
     clone,
     fold_in,
     key,

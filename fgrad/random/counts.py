@@ -34,7 +34,7 @@ from fgrad.random.arguments import (
     shape_of_draw,
     stretched,
 )
-from fgrad.random.keys import single_key
+from fgrad.random.key_arguments import single_key
 from fgrad.random.uniform import units
 
 

@@ -25,7 +25,7 @@ from fgrad.random.arguments import (
     shape_of_draw,
     stretched,
 )
-from fgrad.random.keys import single_key, split_words
+from fgrad.random.key_arguments import single_key, split_words
 from fgrad.random.normal import normals
 from fgrad.random.uniform import signs
 

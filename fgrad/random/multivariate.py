@@ -17,7 +17,7 @@ from fgrad.primitives.elementwise import abs_, cast_to_float, convert, div, powe
 from fgrad.primitives.families import Sum, add, common_dtype, mul, reshape
 from fgrad.random.arguments import check_fits, float_dtype, parameters, refuse_below, shape_of_draw
 from fgrad.random.gamma import generalized_normals
-from fgrad.random.keys import single_key, split_words
+from fgrad.random.key_arguments import single_key, split_words
 from fgrad.random.normal import normals, normals_of_dtype
 from fgrad.random.quantiles import exponentials
 

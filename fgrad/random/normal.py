@@ -30,7 +30,7 @@ from fgrad.primitives.families import Sum, add, mul
 from fgrad.primitives.random import RandomNormals
 from fgrad.primitives.special import erf, erfinv
 from fgrad.random.arguments import float_dtype, parameters, refuse_below, shape_of_draw
-from fgrad.random.keys import single_key, split_words
+from fgrad.random.key_arguments import single_key, split_words
 from fgrad.random.uniform import between, signs, units
 
 

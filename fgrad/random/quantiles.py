@@ -33,7 +33,7 @@ from fgrad.random.arguments import (
     refuse_below,
     shape_of_draw,
 )
-from fgrad.random.keys import single_key
+from fgrad.random.key_arguments import single_key
 from fgrad.random.uniform import between, choose_mode, two_rows, units
 
 

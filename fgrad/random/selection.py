@@ -29,7 +29,7 @@ from fgrad.primitives.shape import (
 )
 from fgrad.primitives.sorting import Argsort, Searchsorted, take_along
 from fgrad.random.arguments import refuse_below, shape_of_draw
-from fgrad.random.keys import single_key, split_words
+from fgrad.random.key_arguments import single_key, split_words
 from fgrad.random.quantiles import gumbels
 from fgrad.random.uniform import choose_mode, integers, units
 

@@ -31,7 +31,7 @@ from fgrad.random.arguments import (
     int_dtype,
     shape_of_draw,
 )
-from fgrad.random.keys import part, single_key, split_words
+from fgrad.random.key_arguments import part, single_key, split_words
 
 
 def bits(
