@@ -1372,3 +1372,25 @@ def test_derivatives_keep_dtype_and_shape(dtype: str) -> None:
     ):
         assert got.dtype == np.dtype(dtype)
         assert got.shape == (2, 3)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 100])
+def test_jacobians_in_batches(batch_size: int) -> None:
+    def f(tree: Any) -> Any:
+        x, y = tree["x"], tree["y"]
+        return (fnp.sin(x) * y, x.sum() * y), {"aux": x[0]}
+
+    tree = {"x": np.array([0.3, 0.7, 1.1]), "y": np.float64(2.0)}
+    for transform in (fgrad.jacfwd, fgrad.jacrev):
+        whole, aux = transform(f, has_aux=True)(tree)
+        for run in (lambda g: g, fgrad.jit):
+            batched = run(transform(f, has_aux=True, batch_size=batch_size))
+            parts, batched_aux = batched(tree)
+            assert batched_aux["aux"] == aux["aux"]
+            for a, b in zip(fgrad.tree.leaves(parts), fgrad.tree.leaves(whole), strict=True):
+                assert a.shape == b.shape
+                np.testing.assert_allclose(a, b, rtol=1e-14)
+    g = lambda x: fnp.sum(fnp.sin(x) ** 3)  # noqa: E731
+    np.testing.assert_allclose(
+        fgrad.hessian(g, batch_size=batch_size)(tree["x"]), fgrad.hessian(g)(tree["x"]), rtol=1e-14
+    )

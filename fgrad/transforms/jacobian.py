@@ -12,7 +12,7 @@ from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import is_inexact
 from fgrad.errors import DifferentiationTypeError
 from fgrad.primitives.families import match_aval
-from fgrad.primitives.shape import Eye, reshape, static_index
+from fgrad.primitives.shape import Eye, moveaxis, reshape, static_index
 from fgrad.source_info import boundary, function_text
 from fgrad.transforms._arguments import (
     check_callable,
@@ -22,6 +22,8 @@ from fgrad.transforms._arguments import (
     transformed,
 )
 from fgrad.transforms.jvp import jvp
+from fgrad.transforms.linearize import linearize
+from fgrad.transforms.loops import map
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
@@ -90,6 +92,11 @@ def _check(
             )
 
 
+def _last_axis(x: Any) -> Any:
+    inside = value(x)
+    return wrap(moveaxis(inside, 0, len(aval_of(inside).shape) - 1))
+
+
 def _result_name(result: Any) -> Callable[[int], str]:
     return lambda i: _tree.leaf_names(result, "the result")[i]
 
@@ -115,6 +122,7 @@ def jacfwd(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    batch_size: int | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of `fun`, column by column in forward mode: for few inputs and many outputs.
 
@@ -128,6 +136,8 @@ def jacfwd(
         Whether `fun` returns a pair of a result and auxiliary data.
     holomorphic : bool
         Promise that `fun` is complex-differentiable.
+    batch_size : int, optional
+        How many columns to compute at once; by default all. Fewer take less memory.
 
     Returns
     -------
@@ -155,13 +165,8 @@ def jacfwd(
         aux = None
         weak_rows: list[bool] = []
 
-        def push(*directions: Any) -> Any:
-            nonlocal aux, weak_rows
-            result = jvp(f, primals, _tree.unflatten(treedef, list(directions)), has_aux=has_aux)
-            if has_aux:
-                out, tangents, aux = result
-            else:
-                out, tangents = result
+        def look_at(out: Any) -> None:
+            nonlocal weak_rows
             out_avals = [aval_of(value(x)) for x in _tree.leaves(out)]
             weak_rows = [aval.weak for aval in out_avals]
             _check(
@@ -172,10 +177,28 @@ def jacfwd(
                 True,
                 True,
             )
+
+        def push(*directions: Any) -> Any:
+            nonlocal aux
+            result = jvp(f, primals, _tree.unflatten(treedef, list(directions)), has_aux=has_aux)
+            if has_aux:
+                out, tangents, aux = result
+            else:
+                out, tangents = result
+            look_at(out)
             return tangents
 
         basis = [wrap(b) for b in _basis(avals)]
-        columns = vmap(push, in_axes=0, out_axes=-1)(*basis)
+        if batch_size is None:
+            columns = vmap(push, in_axes=0, out_axes=-1)(*basis)
+        else:
+            out, pushed, *rest = linearize(f, *primals, has_aux=has_aux)
+            aux = rest[0] if has_aux else None
+            look_at(out)
+            columns = _tree.map(
+                _last_axis,
+                map(lambda ds: pushed(*_tree.unflatten(treedef, ds)), basis, batch_size=batch_size),
+            )
         blocks, out_treedef = _tree.flatten(columns)
         rows = []
         for position, block in enumerate(blocks):
@@ -195,11 +218,12 @@ def jacrev(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    batch_size: int | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of `fun`, row by row in reverse mode: for many inputs and few outputs.
 
-    Parameters and result are those of `jacfwd`; `allow_int` accepts integer arguments, whose
-    derivatives have dtype ``fgrad.dtypes.float0``.
+    Parameters and result are those of `jacfwd`, with `batch_size` rows at once; `allow_int` accepts
+    integer arguments, whose derivatives have dtype ``fgrad.dtypes.float0``.
 
     Examples
     --------
@@ -223,7 +247,11 @@ def jacrev(
         out_avals = [aval_of(value(x)) for x in out_leaves]
         _check(out_avals, holomorphic, where, _result_name(out), False, holomorphic)
         basis = _tree.unflatten(out_treedef, [wrap(b) for b in _basis(out_avals)])
-        rows = vmap(pullback)(basis)
+        rows = (
+            vmap(pullback)(basis)
+            if batch_size is None
+            else map(pullback, basis, batch_size=batch_size)
+        )
         row_leaves, in_treedef = _tree.flatten(rows)
         per_input = [
             _split_leaves(row, out_avals, 0, aval_of(v).weak)
@@ -248,6 +276,7 @@ def hessian(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    batch_size: int | None = None,
 ) -> Callable[..., Any]:
     """The Hessian of `fun`: forward mode over reverse mode.
 
@@ -263,7 +292,7 @@ def hessian(
     """
     check_callable(fun, "hessian")
     reverse = jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic)
-    forward = jacfwd(reverse, argnums, has_aux=has_aux, holomorphic=holomorphic)
+    forward = jacfwd(reverse, argnums, has_aux, holomorphic, batch_size)
 
     @transformed(fun, "hessian")
     def hessian_f(*args: Any, **kwargs: Any) -> Any:
