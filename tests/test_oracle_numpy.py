@@ -367,6 +367,24 @@ def test_a_python_scalar_promotes_weakly(dtype: str, scalar: Any) -> None:
                 assert got.dtype == want.dtype
 
 
+@pytest.mark.parametrize("name", [] if IS_JAX else sorted(ROWS))
+def test_in_32_bit_mode_nothing_is_wider(name: str) -> None:
+    fgrad.config.update("fgrad_enable_x64", False)
+    try:
+        for expression in ROWS[name]:
+            call = Call(expression)
+            with np.errstate(all="ignore"):
+                leaves = leaves_of(call.on(fnp)(*call.operands))
+            for leaf in leaves:
+                dtype = np.asarray(leaf).dtype
+                assert not isinstance(leaf, fgrad.Array) or dtype.name not in WIDE, expression
+    finally:
+        fgrad.config.update("fgrad_enable_x64", True)
+
+
+WIDE = ("int64", "uint64", "float64", "complex128")
+
+
 def test_the_reference_numpy_keeps_its_arguments() -> None:
     x = np.zeros(3)
     assert NUMPY.put(x, [1], 2.0, inplace=False).tolist() == [0.0, 2.0, 0.0]

@@ -21,7 +21,7 @@ from fgrad.numpy._support import ArrayLike, given_dtype, operand, refuse_out
 from fgrad.numpy.diagonals import last_diagonal
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.contraction import DotGeneral
-from fgrad.primitives.families import Reshape, Sum, broadcast_to, common_dtype
+from fgrad.primitives.families import Reshape, Sum, common_dtype
 from fgrad.primitives.shape import Transpose, transpose
 
 # A label is a letter of the subscripts, or a number: an axis of the ellipsis counted from its end.
@@ -389,6 +389,6 @@ def einsum_path(
     """
     text, given = _taken_apart(subscripts, operands, "einsum_path")
     shapes = [aval_of(operand(x, "einsum_path")).shape for x in given]
-    dummies = [broadcast_to(np.float64(0.0), shape) for shape in shapes]
+    dummies = [np.broadcast_to(0.0, shape) for shape in shapes]
     chosen = "greedy" if optimize == "auto" else optimize
     return np.einsum_path(text, *dummies, optimize=chosen)

@@ -95,6 +95,7 @@ class Elementwise(_Declared, abstract=True):
 
     rules = ("partials",)
     ignores_unread = True
+    promotes = True
     partials: Sequence[Partial] = ()
 
     def compute(self, *values: Any) -> Any:
@@ -608,8 +609,10 @@ class Reshape(Linear):
         return x.with_shape(self.shape)
 
     def impl(self, x: Any) -> Any:
-        if type(x) in _PYTHON and not self.shape:
-            return x
+        if type(x) in _PYTHON:
+            if not self.shape:
+                return x
+            x = np.asarray(x, dtypes.canonical(dtypes.PYTHON_DTYPES[type(x)]))
         return np.asarray(x).reshape(self.shape) if self.shape else x.reshape(())[()]
 
     def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
