@@ -24,6 +24,8 @@ _DEFAULTS: dict[str, Any] = {
 }
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "default_prng_impl": ("threefry2x32", "philox", "rbg", "unsafe_rbg"),
+    # The bits of threefry are those of the partitionable form, JAX's default.
+    "threefry_partitionable": (None, True),
     "traceback_filtering": ("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
 }
 # Flags of JAX that choose hardware, precision or caches that do not exist here: accepted, kept, unused.

@@ -200,6 +200,35 @@ def test_keys_go_through_transforms() -> None:
     assert out.shape == (5,)
 
 
+def test_keys_go_through_loops_and_branches() -> None:
+    def step(key: Any, x: Any) -> Any:
+        key, subkey = random.split(key)
+        return key, x + random.normal(subkey)
+
+    last, draws = fgrad.lax.scan(step, random.key(0), np.zeros(3))
+    key, expected = random.key(0), []
+    for _ in range(3):
+        key, x = step(key, 0.0)
+        expected.append(float(x))
+    same(words(last), words(key))
+    same(draws, np.array(expected))
+    keys = random.split(random.key(1), 3)
+    mapped = fgrad.lax.scan(lambda total, k: (total, random.uniform(k)), 0.0, keys)[1]
+    same(mapped, np.stack([np.asarray(random.uniform(k)) for k in keys]))
+    chosen = fgrad.jit(
+        lambda p, k: fgrad.lax.cond(p, lambda k: k, lambda k: random.fold_in(k, 1), k)
+    )
+    same(words(chosen(True, keys[0])), words(keys[0]))
+    same(words(chosen(False, keys[0])), words(random.fold_in(keys[0], 1)))
+    noise = fgrad.lax.fori_loop(
+        0, 3, lambda i, x: x + random.normal(random.fold_in(keys[0], i)), 0.0
+    )
+    total = sum(float(random.normal(random.fold_in(keys[0], i))) for i in range(3))
+    np.testing.assert_allclose(noise, total, rtol=1e-15)
+    slope = fgrad.grad(lambda a: fgrad.checkpoint(lambda a: a * random.normal(keys[0]))(a))(2.0)
+    np.testing.assert_allclose(slope, float(random.normal(keys[0])))
+
+
 # ---- the bits of JAX -----------------------------------------------------------------------------
 
 
@@ -726,6 +755,35 @@ def test_reuse_inside_of_transformed_functions_is_reported() -> None:
             f(random.key(0))
 
 
+def test_other_bits_than_those_of_the_partitionable_form_are_refused() -> None:
+    fgrad.config.update("jax_threefry_partitionable", True)
+    with pytest.raises(errors.ConfigError, match="threefry_partitionable"):
+        fgrad.config.update("jax_threefry_partitionable", False)
+
+
 def test_without_the_flag_keys_may_be_used_again() -> None:
     key = random.key(0)
     same(random.normal(key), random.normal(key))
+
+
+# ---- bfloat16 ------------------------------------------------------------------------------------
+
+
+def test_draws_of_bfloat16() -> None:
+    pytest.importorskip("ml_dtypes")
+    for name in ("uniform", "exponential", "cauchy", "gumbel", "logistic"):
+        ours, theirs = both(name, (200,), "bfloat16")
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(
+            np.asarray(ours, float), np.asarray(theirs, float), rtol=0.02, atol=0.02
+        )
+    same(*both("uniform", (200,), "bfloat16"))
+    ours, theirs = both("normal", (200,), "bfloat16")
+    np.testing.assert_allclose(np.asarray(ours, float), np.asarray(theirs, float), rtol=0.01)
+    units = np.asarray(random.uniform(random.key(0, impl="philox"), (9000,), "bfloat16"), float)
+    assert units.max() < 1.0
+    assert abs(units.mean() - 0.5) < 0.02
+    weights = fgrad.nn.initializers.normal(0.1)(random.key(0), (3, 4), "bfloat16")
+    assert weights.dtype == ours.dtype
+    with pytest.raises(errors.DTypeError, match="float8"):
+        random.normal(random.key(0), (3,), "float8_e4m3fn")

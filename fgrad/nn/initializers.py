@@ -153,7 +153,7 @@ def _shape_and_dtype(
     name: str, shape: int | Sequence[int], dtype: DTypeLike
 ) -> tuple[tuple[int, ...], np.dtype[Any]]:
     wanted = given_dtype(dtype, name) or dtypes.canonical(dtypes.FLOAT64)
-    if wanted.kind not in "fc":
+    if wanted.kind not in "fc" and wanted.name != "bfloat16":
         raise DTypeError(f"{name}: dtype must be a floating-point or complex dtype, got {wanted}")
     return static_shape(shape, name), wanted
 

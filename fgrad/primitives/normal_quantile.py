@@ -103,7 +103,7 @@ def _quotient(fit: _Fit, x: NDArray) -> NDArray:
 
 def normal_quantile(block: NDArray) -> None:
     """Replace each u of a flat array by the z that a normal number exceeds with chance (1 - u) / 2."""
-    if block.dtype == np.float16:
+    if block.dtype.itemsize == 2:
         wide = block.astype(np.float32)
         normal_quantile(wide)
         block[:] = wide

@@ -135,9 +135,10 @@ class RandomUnits(KeyedDraw):
     def fill(self, keys: NDArray, out: NDArray) -> None:
         if self.implementation == PHILOX:
             _philox_floats(keys, out, np.random.Generator.random)
-            # Rounding to float16 reaches 1.
-            if out.dtype == np.float16:
-                np.minimum(out, np.nextafter(np.float16(1), np.float16(0)), out=out)
+            # Rounding to 16 bits reaches 1.
+            if out.dtype.itemsize == 2:
+                number = self.dtype.type
+                np.minimum(out, np.nextafter(number(1), number(0)), out=out)
         else:
             _threefry_floats(keys, out)
 
@@ -173,6 +174,9 @@ def _threefry_floats(
     keys: NDArray, out: NDArray, finish: Callable[[NDArray], None] | None = None
 ) -> None:
     """Write numbers of [0, 1) from threefry's bits; `finish` changes a block in place."""
+    if out.dtype not in _MANTISSAS:
+        _threefry_narrow(keys, out, finish)
+        return
     bits, shift, one = _MANTISSAS[out.dtype]
 
     def to_float(block: NDArray) -> None:
@@ -187,10 +191,20 @@ def _threefry_floats(
     _threefry_bits(keys, out.view(bits), to_float)
 
 
+def _threefry_narrow(keys: NDArray, out: NDArray, finish: Callable[[NDArray], None] | None) -> None:
+    """The same for bfloat16: seven bits of eight fill its mantissa."""
+    bits = np.empty(out.shape, np.uint8)
+    _threefry_bits(keys, bits)
+    out[:] = (bits >> 1).astype(np.float32) / np.float32(128)
+    if finish is not None:
+        for row in out:
+            finish(row)
+
+
 def _philox_floats(keys: NDArray, out: NDArray, draw: Callable[..., Any]) -> None:
     for source, row in zip(philox.samplers(keys), out, strict=True):
-        if row.dtype == np.float16:
-            # NumPy's generator draws none.
+        if row.dtype.itemsize == 2:
+            # NumPy's generator draws none of 16 bits.
             row[:] = draw(source, size=row.size, dtype=np.float32)
         else:
             draw(source, dtype=row.dtype, out=row)

@@ -110,7 +110,7 @@ def _units_between(units: Any, low: Any, high: Any) -> Any:
     dtype = np.asarray(units).dtype
     low, high = np.asarray(low, dtype), np.asarray(high, dtype)
     width = np.subtract(high, low)
-    if dtype == np.float16 or (not width.ndim and _product_is_exact(low, width)):
+    if dtype.itemsize == 2 or (not width.ndim and _product_is_exact(low, width)):
         return np.maximum(low, np.asarray(units * width) + low)
     if dtype == np.float32:
         wide = np.multiply(units, width, dtype=np.float64) + low

@@ -22,9 +22,14 @@ def dtype_of_kind(
     wanted = given_dtype(dtype, name)
     if wanted is None:
         return dtypes.canonical(np.dtype(default))
-    if wanted.kind not in kinds:
+    if kind_of(wanted) not in kinds:
         raise DTypeError(f"{name}: dtype must be {words}, got {wanted}")
     return wanted
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """NumPy's letter for a kind of dtype; bfloat16 counts as a floating-point one."""
+    return "f" if dtype.name == "bfloat16" else dtype.kind
 
 
 def float_dtype(dtype: DTypeLike, name: str) -> np.dtype[Any]:

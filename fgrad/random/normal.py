@@ -29,7 +29,7 @@ from fgrad.primitives.elementwise import (
 from fgrad.primitives.families import Sum, add, mul
 from fgrad.primitives.random import RandomNormals
 from fgrad.primitives.special import erf, erfinv
-from fgrad.random.arguments import float_dtype, parameters, refuse_below, shape_of_draw
+from fgrad.random.arguments import float_dtype, kind_of, parameters, refuse_below, shape_of_draw
 from fgrad.random.key_arguments import single_key, split_words
 from fgrad.random.uniform import between, signs, units
 
@@ -67,7 +67,7 @@ def normal(
     implementation, words = single_key(key, "normal")
     size = shape_of_draw(shape, "normal")
     wanted = given_dtype(dtype, "normal")
-    if wanted is not None and wanted.kind not in "fc":
+    if wanted is not None and kind_of(wanted) not in "fc":
         raise DTypeError(f"normal: dtype must be a floating-point or complex dtype, got {wanted}")
     wanted = wanted or float_dtype(None, "normal")
     return wrap(normals_of_dtype(implementation, words, size, wanted))  # type: ignore[no-any-return]
@@ -75,7 +75,7 @@ def normal(
 
 def normals_of_dtype(implementation: str, words: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
     """Standard normal numbers, real or complex."""
-    if dtype.kind == "f":
+    if dtype.kind != "c":
         return normals(implementation, words, shape, dtype)
     parts = np.zeros((), dtype).real.dtype
     real, imaginary = [

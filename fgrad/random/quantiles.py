@@ -11,6 +11,7 @@ import numpy as np
 from fgrad.array import Array, wrap
 from fgrad.avals import Shape
 from fgrad.numpy._support import ArrayLike, DTypeLike
+from fgrad.numpy.types import finfo
 from fgrad.primitives.elementwise import (
     abs_,
     div,
@@ -110,7 +111,7 @@ def laplace(
     implementation, words = single_key(key, "laplace")
     size, wanted = shape_of_draw(shape, "laplace"), float_dtype(dtype, "laplace")
     number = wanted.type
-    low = number(-1) + np.finfo(wanted).epsneg
+    low = np.nextafter(number(-1), number(0))
     u = between(implementation, words, size, wanted, low, number(1))
     return wrap(mul(sign(u), log1p(neg(abs_(u)))))  # type: ignore[no-any-return]
 
@@ -148,7 +149,7 @@ def cauchy(
     implementation, words = single_key(key, "cauchy")
     size, wanted = shape_of_draw(shape, "cauchy"), float_dtype(dtype, "cauchy")
     number = wanted.type
-    u = between(implementation, words, size, wanted, number(np.finfo(wanted).eps), number(1))
+    u = between(implementation, words, size, wanted, number(finfo(wanted).eps), number(1))
     return wrap(tan(mul(number(math.pi), sub(u, number(0.5)))))  # type: ignore[no-any-return]
 
 
@@ -190,7 +191,7 @@ def logistic(
 
 def _tiny(dtype: np.dtype[Any]) -> Any:
     """The least normal number: the logarithm of what is drawn above it is finite."""
-    return dtype.type(np.finfo(dtype).tiny)
+    return dtype.type(finfo(dtype).tiny)
 
 
 def gumbel(
@@ -245,7 +246,7 @@ def gumbels(
         return neg(log(neg(log(u))))
     coarse, fine = two_rows(units(implementation, words, (2, *shape), dtype))
     # Below one half there is room for more bits.
-    finer = add(add(coarse, mul(number(np.finfo(dtype).eps), fine)), tiny)
+    finer = add(add(coarse, mul(number(finfo(dtype).eps), fine)), tiny)
     u = select(greater_equal(coarse, number(0.5)), coarse, finer)
     return neg(log(neg(log1p(neg(u)))))
 

@@ -28,7 +28,7 @@ from fgrad.primitives.shape import (
     static_index,
 )
 from fgrad.primitives.sorting import Argsort, Searchsorted, take_along
-from fgrad.random.arguments import refuse_below, shape_of_draw
+from fgrad.random.arguments import kind_of, refuse_below, shape_of_draw
 from fgrad.random.key_arguments import single_key, split_words
 from fgrad.random.quantiles import gumbels
 from fgrad.random.uniform import choose_mode, integers, units
@@ -297,7 +297,7 @@ def categorical(
     implementation, words = single_key(key, "categorical")
     scores = operand(logits, "categorical", "logits")
     own = aval_of(scores)
-    if own.dtype.kind != "f":
+    if kind_of(own.dtype) != "f":
         raise DTypeError(
             f"categorical: logits are logarithms of probabilities and must be floats, got {own.dtype}"
         )

@@ -12,6 +12,7 @@ from fgrad.array import Array, wrap
 from fgrad.avals import Shape, aval_of
 from fgrad.errors import ArgumentError, DTypeError
 from fgrad.numpy._support import ArrayLike, DTypeLike, operand
+from fgrad.numpy.types import finfo
 from fgrad.primitives.elementwise import (
     convert,
     greater,
@@ -29,6 +30,7 @@ from fgrad.random.arguments import (
     dtype_of_kind,
     float_dtype,
     int_dtype,
+    kind_of,
     shape_of_draw,
 )
 from fgrad.random.key_arguments import part, single_key, split_words
@@ -272,7 +274,7 @@ def bernoulli(
     implementation, words = single_key(key, "bernoulli")
     chance = operand(p, "bernoulli", "p")
     own = aval_of(chance)
-    if own.dtype.kind != "f":
+    if kind_of(own.dtype) != "f":
         raise DTypeError(
             f"bernoulli: p is a probability and must be a float, got {own.dtype}; write 1.0 for 1"
         )
@@ -282,7 +284,7 @@ def bernoulli(
     if choose_mode(mode, "bernoulli") == "low":
         return wrap(less(units(implementation, words, size, dtype), chance))  # type: ignore[no-any-return]
     coarse, fine = two_rows(units(implementation, words, (2, *size), dtype))
-    finer = mul(fine, dtype.type(np.finfo(dtype).eps))
+    finer = mul(fine, dtype.type(finfo(dtype).eps))
     return wrap(less(finer, sub(chance, coarse)))  # type: ignore[no-any-return]
 
 
