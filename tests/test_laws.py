@@ -21,6 +21,7 @@ from support import (  # noqa: F401  they enter makers
     samples_arrays,
     samples_control,
     samples_linalg,
+    samples_matrix_functions,
     samples_random,
 )
 from support.draws import DTYPES, Draw, NotApplicable, Sample, from_hypothesis, from_seed, numbers

@@ -1,5 +1,6 @@
 """Operations under the names and signatures of ``jax.lax``."""
 
+from fgrad.lax import linalg
 from fgrad.lax.associative_scan import associative_scan
 from fgrad.lax.collectives import (
     all_gather,
@@ -241,6 +242,7 @@ __all__ = [
     "is_finite",
     "le",
     "lgamma",
+    "linalg",
     "log",
     "log1p",
     "logistic",

@@ -173,6 +173,8 @@ REAL_ORDER = {
     "gammaincinv": 1,
     "gammainccinv": 1,
     "HouseholderQr": 0,
+    "Hessenberg": 0,
+    "Schur": 0,
     "RandomGamma": 1,
     "gamma_draw_slope": 0,
     "log_gamma_draw_slope": 0,
