@@ -18,7 +18,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from fgrad import _tree
-from fgrad.array import snapshot, wrap
+from fgrad.array import snapshot, value, wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.compiler.runtime import alias
 from fgrad.dtypes import float0, is_inexact
@@ -50,7 +50,7 @@ from fgrad.transforms._arguments import (
     signature_names,
     tree_text,
 )
-from fgrad.transforms.static import as_tuple, split_static
+from fgrad.transforms.static import Static, as_tuple, split_static
 from fgrad.transforms.vmap import BatchTracer, batch_jaxpr
 
 # The search for closed-over tracers gives up beyond so many objects.
@@ -74,6 +74,8 @@ class CustomFunction:
         except (TypeError, ValueError):
             self._signature = None
         self.nondiff = self._nondiff_numbers(argnums, argnames)
+        #: The number of arguments of a call that needs no look at the signature; -1 if each does.
+        self._exact = self._plain_count()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(cast(Any, self), instance)
@@ -120,8 +122,18 @@ class CustomFunction:
             found.add(positional.index(name))
         return tuple(sorted(found))
 
+    def _plain_count(self) -> int:
+        parameters = [] if self._signature is None else list(self._signature.parameters.values())
+        plain = all(
+            p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+            for p in parameters
+        )
+        return len(parameters) if self._signature is not None and plain else -1
+
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, defaults included: rules take them so."""
+        if not kwargs and len(args) == self._exact:
+            return args
         signature = self._signature
         if signature is None:
             if kwargs:
@@ -159,6 +171,9 @@ class CustomFunction:
         raise NotImplementedError
 
 
+_NO_SETTINGS = Static({}, {}, 0)
+
+
 class Application:
     """One call of a custom function: its arguments in a row, and the structure of its result."""
 
@@ -166,16 +181,23 @@ class Application:
 
     def __init__(self, owner: CustomFunction, args: tuple[Any, ...]) -> None:
         self.owner = owner
-        (dynamic, _), self.static = split_static(
-            owner.fun, owner.transform, args, {}, owner.nondiff, ()
-        )
+        if owner.nondiff:
+            (dynamic, _), self.static = split_static(
+                owner.fun, owner.transform, args, {}, owner.nondiff, ()
+            )
+        else:
+            dynamic, self.static = args, _NO_SETTINGS
         leaves, self.treedef = _tree.flatten(dynamic)
         self._names: list[str] | None = None
-        names = functools.partial(self._leaf_names_of, dynamic)
-        self.values = [
-            leaf_value(leaf, owner.transform, owner.fun, lambda i=i: names()[i])  # type: ignore[misc]
-            for i, leaf in enumerate(leaves)
-        ]
+        self.values = []
+        for i, leaf in enumerate(leaves):
+            try:
+                self.values.append(value(leaf))
+            except TypeError:
+                # Once more, for an error that names the leaf.
+                self._names = self._leaf_names_of(dynamic)
+                leaf_value(leaf, owner.transform, owner.fun, lambda i=i: self.leaf_names()[i])  # type: ignore[misc]
+                raise
         #: The structure of the result, once the function or a rule has run.
         self.out_treedef: Any = None
 
@@ -240,7 +262,10 @@ class Application:
 
     def reaches_above(self, level: int) -> bool:
         """Whether a tracer of a newer trace is closed over: that trace must see the call first."""
-        return highest_level(closed_over(self.holders())) > level
+        holders = self.holders()
+        if all(type(h) is types.FunctionType and not _holds(h) for h in holders):
+            return False
+        return highest_level(closed_over(holders)) > level
 
     def check_level(self, values: Sequence[Any], level: int) -> None:
         """Refuse values of the very transform whose derivative the rule has just given."""
@@ -268,11 +293,11 @@ def closes_over(owner: CustomFunction, tracer: Any) -> ClosedOverValueError:
     )
 
 
-def check_type(own: Aval, wanted: Aval, who: str, name: str) -> None:
+def check_type(own: Aval, wanted: Aval, what: Callable[[], str]) -> None:
     """Refuse a tangent or cotangent of another type than the value that it belongs to."""
     if own.shape != wanted.shape:
         raise CustomRuleError(
-            f"{who} {name} of shape {own.shape}, expected {wanted.shape}, the shape of the value that it "
+            f"{what()} of shape {own.shape}, expected {wanted.shape}, the shape of the value that it "
             "belongs to"
         )
     if own.dtype == wanted.dtype:
@@ -286,13 +311,13 @@ def check_type(own: Aval, wanted: Aval, who: str, name: str) -> None:
             else "integers and booleans have tangents np.zeros(shape, fgrad.float0)"
         )
         raise CustomRuleError(
-            f"{who} {name} of dtype {given}, expected {expected}, the dtype of the value that it belongs to; {advice}"
+            f"{what()} of dtype {given}, expected {expected}, the dtype of the value that it belongs to; {advice}"
         )
 
 
-def direction(leaf: Any, rule: Any, transform: str, what: str, name: str) -> Any:
+def direction(leaf: Any, rule: Any, transform: str, what: str, name: Callable[[], str]) -> Any:
     """A tangent or cotangent that a rule returned, as an internal value."""
-    return leaf_value(leaf, transform, rule, lambda: name, what)
+    return leaf_value(leaf, transform, rule, name, what)
 
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
@@ -357,6 +382,11 @@ def closed_over(functions: Sequence[Any]) -> list[Tracer]:
                 if not name.startswith("__")
             )
     return list(found.values())
+
+
+def _holds(f: types.FunctionType) -> bool:
+    """Whether a function has any place of its own to hold values in."""
+    return bool(f.__closure__ or f.__defaults__ or f.__kwdefaults__)
 
 
 def _contents(cells: Sequence[Any]) -> list[Any]:

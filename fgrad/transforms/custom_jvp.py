@@ -189,7 +189,8 @@ class _SumOfRules:
                     f"{tree_text(structure)}, but the answer has structure {tree_text(treedef)}; return the same"
                 )
             terms = [
-                direction(t, jvp, owner.transform, "the tangent of", "the result") for t in found
+                direction(t, jvp, owner.transform, "the tangent of", lambda: "the result")
+                for t in found
             ]
             total = [
                 term if earlier is None else add(earlier, term)
@@ -235,19 +236,26 @@ def apply_rule(
             f"{tree_text(treedef)}, expected {tree_text(application.out_treedef)}, the structure of the answer"
         )
 
-    who = f"{owner.title}: the jvp rule {function_text(rule)} returned a tangent of"
     out_tangents: list[Any] = []
     for i, (leaf, out) in enumerate(zip(leaves, outs, strict=True)):
         aval = aval_of(out)
-        wanted = aval if is_inexact(aval.dtype) else Aval(aval.shape, np.dtype(float0))
-        name = application.result_names()[i]
-        if type(leaf) is SymbolicZero:
-            check_type(leaf.aval, wanted, who, name)
-            out_tangents.append(None)
-            continue
-        tangent = direction(leaf, rule, owner.transform, "the tangent of", name)
-        check_type(aval_of(tangent), wanted, who, name)
-        out_tangents.append(match_aval(tangent, aval) if is_inexact(aval.dtype) else None)
+        inexact = is_inexact(aval.dtype)
+
+        def name(i: int = i) -> str:
+            return application.result_names()[i]
+
+        def what(name: Callable[[], str] = name) -> str:
+            return (
+                f"{owner.title}: the jvp rule {function_text(rule)} returned a tangent of {name()}"
+            )
+
+        symbolic = type(leaf) is SymbolicZero
+        tangent = (
+            leaf if symbolic else direction(leaf, rule, owner.transform, "the tangent of", name)
+        )
+        wanted = aval if inexact else Aval(aval.shape, np.dtype(float0))
+        check_type(aval_of(tangent), wanted, what)
+        out_tangents.append(match_aval(tangent, aval) if inexact and not symbolic else None)
     return outs, out_tangents
 
 
@@ -255,13 +263,14 @@ class LinearPullback:
     """The transpose of a linear program, with what it captured as residuals."""
 
     def __init__(
-        self, program: Jaxpr, outputs: Sequence[bool], needs: Sequence[bool], who: str
+        self, program: Jaxpr, outputs: Sequence[bool], needs: Sequence[bool], who: Callable[[], str]
     ) -> None:
         self.program = program
         self.residuals = list(program.consts)
         #: Which results have a tangent.
         self.active = list(outputs)
         self.needs = needs
+        #: The rule, for messages.
         self.who = who
 
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
@@ -306,7 +315,7 @@ class _KnownCall(Primitive):
             program = tape.jaxpr([t for t in out_tangents if t is not None])
             outs = known_at_zero(tape, outs)
         self.application.check_level([*outs, *program.consts], self.level)
-        return outs, LinearPullback(program, active, needs, _who(owner))
+        return outs, LinearPullback(program, active, needs, lambda: _who(owner))
 
 
 def _rests_on_tape(outs: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]) -> bool:
@@ -419,7 +428,7 @@ class CustomJVPCall(CustomCall):
             outs = known_at_zero(tape, flat[:count])
         owner = self.rule.frame.application.owner
         asked = [need and i >= self.captured for i, need in enumerate(needs)]
-        return outs, LinearPullback(linear, out_nonzero, asked, _who(owner))
+        return outs, LinearPullback(linear, out_nonzero, asked, lambda: _who(owner))
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         flags = tuple(mapped)

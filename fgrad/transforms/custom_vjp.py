@@ -208,25 +208,34 @@ def run_backward(
     )
     result = rule(*application.settings(), residuals, ct_tree)
     arguments = application.tree(range(len(in_avals)))
-    who = f"{owner.title}: the backward rule {function_text(rule)}"
+
+    def who() -> str:
+        return f"{owner.title}: the backward rule {function_text(rule)}"
+
     if not isinstance(result, (tuple, list)) or len(result) != len(arguments):
         expected = (
             f"a tuple of {len(arguments)}, one cotangent or None for each differentiable argument"
         )
         if len(arguments) == 1:
             expected = "a tuple of 1, the cotangent of its argument: write (ct,)"
-        raise CustomRuleError(f"{who} returned {in_kind(result)}, expected {expected}")
-    names = application.leaf_names()
+        raise CustomRuleError(f"{who()} returned {in_kind(result)}, expected {expected}")
     leaves, structure = _tree.flatten(tuple(result))
     if structure != application.treedef:
-        leaves = _aligned(tuple(result), arguments, who)
+        leaves = _aligned(tuple(result), arguments, who())
     found: list[Any] = []
     for i, (leaf, aval) in enumerate(zip(leaves, in_avals, strict=True)):
         if leaf is None or type(leaf) is SymbolicZero or not is_inexact(aval.dtype):
             found.append(None)
             continue
-        ct = direction(leaf, rule, owner.transform, "the cotangent of", names[i])
-        check_type(aval_of(ct), aval, f"{who} returned a cotangent of", names[i])
+
+        def name(i: int = i) -> str:
+            return application.leaf_names()[i]
+
+        def what(name: Callable[[], str] = name) -> str:
+            return f"{who()} returned a cotangent of {name()}"
+
+        ct = direction(leaf, rule, owner.transform, "the cotangent of", name)
+        check_type(aval_of(ct), aval, what)
         found.append(match_aval(ct, aval))
     return found
 
@@ -319,7 +328,7 @@ class _KnownCall(Primitive):
             return run_backward(application, residuals, cts, out_avals, in_avals)
 
         out_tangents, consts = push_by_transpose(
-            backward, out_avals, tangents, _who(application.owner)
+            backward, out_avals, tangents, lambda: _who(application.owner)
         )
         application.check_level([*outs, *consts], self.level)
         return outs, out_tangents
@@ -329,7 +338,7 @@ def push_by_transpose(
     backward: Callable[[Sequence[Any]], list[Any]],
     out_avals: Sequence[Aval],
     tangents: Sequence[Any],
-    who: str,
+    who: Callable[[], str],
 ) -> tuple[list[Any], tuple[Any, ...]]:
     """The tangents of the answers, from a backward rule that is linear in their cotangents.
 
@@ -537,7 +546,9 @@ class CustomVJPCall(CustomCall):
         pullback = _ProgramPullback(
             self.rule, perturbed, residuals, out_avals, in_avals, flags, self.check_captured
         )
-        out_tangents, _ = push_by_transpose(pullback, out_avals, tangents, _who(self.rule.owner))
+        out_tangents, _ = push_by_transpose(
+            pullback, out_avals, tangents, lambda: _who(self.rule.owner)
+        )
         return outs, out_tangents
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,13 +43,13 @@ def is_known_zero(x: Any) -> bool:
     return found is None or not np.any(found)
 
 
-def pull_linear(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
+def pull_linear(jaxpr: Jaxpr, cts: Sequence[Any], who: Callable[[], str]) -> list[Any]:
     """Cotangents of the inputs of a linear program; None is zero.
 
     Raises
     ------
     NonLinearError
-        If the slope of an operation depends on an input. The message starts with `who`.
+        If the slope of an operation depends on an input. The message starts with what `who` returns.
     """
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
     linear: set[Any] = set(jaxpr.invars)
@@ -78,7 +78,7 @@ def pull_linear(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
             accumulate(atom, ct)
         elif not is_known_zero(read(atom)):
             raise NonLinearError(
-                f"{who} must be linear, but has a result that is a constant other than zero"
+                f"{who()} must be linear, but has a result that is a constant other than zero"
             )
     for eqn, active in reversed(pending):
         out_cts = [gathered.pop(var, None) for var in eqn.outputs]
@@ -110,9 +110,9 @@ def pull_linear(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
     return [gathered.get(var) for var in jaxpr.invars]
 
 
-def _not_linear(who: str, eqn: Any) -> NonLinearError:
+def _not_linear(who: Callable[[], str], eqn: Any) -> NonLinearError:
     return NonLinearError(
-        f"{who} must be linear, but {eqn.primitive.called} at {source_text(eqn.source)} is not"
+        f"{who()} must be linear, but {eqn.primitive.called} at {source_text(eqn.source)} is not"
     )
 
 
