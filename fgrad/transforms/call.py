@@ -14,6 +14,7 @@ from fgrad.ir.passes import dce, without_effects
 from fgrad.parameters import parameters
 from fgrad.tracing import Primitive, highest_level
 from fgrad.transforms.jvp import jvp_jaxpr, linear_form
+from fgrad.transforms.live_lanes import guarded
 from fgrad.transforms.vjp import reverse_jaxpr, scatter_found
 from fgrad.transforms.vmap import batch_jaxpr
 
@@ -25,6 +26,7 @@ class Call(Primitive):
     jaxpr: Jaxpr
     multiple_results = True
     keeps_residuals = True
+    unbounded = False
 
     @property
     def name(self) -> str:
@@ -49,6 +51,10 @@ class Call(Primitive):
     def with_jaxpr(self, jaxpr: Jaxpr) -> Call:
         """The same kind of call of another program."""
         return Call(jaxpr)
+
+    def guarded(self, live: Any, inputs: Sequence[Any]) -> tuple[Primitive, Sequence[Any]]:
+        """The call, and its operands, in lanes that may not be used."""
+        return self.with_jaxpr(guarded(self.jaxpr)), (live, *inputs)
 
     def abstract_eval(self, *avals: Aval) -> Sequence[Aval]:
         return self.jaxpr.out_avals

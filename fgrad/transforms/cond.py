@@ -13,7 +13,7 @@ from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import python_type
 from fgrad.ir.jaxpr import Jaxpr, derivative_rules, eval_jaxpr
 from fgrad.parameters import parameters
-from fgrad.primitives.elementwise import equal, select
+from fgrad.primitives.elementwise import equal, logical_not, select
 from fgrad.primitives.families import broadcast_to, match_aval, reshape, zeros_of
 from fgrad.tracing import Primitive, concrete, highest_level, record
 from fgrad.transforms.bodies import (
@@ -33,6 +33,7 @@ from fgrad.transforms.bodies import (
 from fgrad.transforms.call import Call
 from fgrad.transforms.jvp import JVPTrace, linear_form
 from fgrad.transforms.lanes import lane_by_lane
+from fgrad.transforms.live_lanes import guarded, may_not_end
 from fgrad.transforms.vjp import reverse_jaxpr, scatter_found
 
 
@@ -43,6 +44,7 @@ class Cond(Primitive):
     branches: tuple[Jaxpr, ...]
     multiple_results = True
     keeps_residuals = True
+    unbounded = False
 
     @property
     def jaxprs(self) -> tuple[Jaxpr, ...]:
@@ -55,6 +57,11 @@ class Cond(Primitive):
     def with_jaxprs(self, jaxprs: Sequence[Jaxpr]) -> Cond:
         """The same choice between other branches of the same type."""
         return Cond(tuple(jaxprs))
+
+    def guarded(self, live: Any, inputs: Sequence[Any]) -> tuple[Primitive, Sequence[Any]]:
+        """The choice, and its operands, in lanes that may not be used."""
+        index, *operands = inputs
+        return Cond(tuple(map(guarded, self.branches))), (index, live, *operands)
 
     def abstract_eval(self, *avals: Aval) -> Sequence[Aval]:
         for branch in self.branches:
@@ -158,31 +165,34 @@ class Cond(Primitive):
             return bind_cond(tuple(branches), index, operands), forced
         if self.effectful:
             # An effect happens for the examples that take its branch.
-            lanes = lane_by_lane(self, size, args, mapped)
-            return lanes, (True,) * len(lanes)
+            results = lane_by_lane(self, size, args, mapped)
+            return results, (True,) * len(results)
         everything = (True,) * len(self.branches[0].outvars)
         outs: list[Any] = []
         for number, branch in enumerate(self.branches):
-            body, _ = batched_body(branch, size, flags, everything, lanes_unused=True)
+            lanes = _lanes(index, number)
+            given, mapped_given = operands, flags
+            if may_not_end(branch):
+                branch, given, mapped_given = guarded(branch), [lanes, *operands], (True, *flags)
+            body, _ = batched_body(branch, size, mapped_given, everything, lanes_unused=True)
             with derivative_rules():
-                results = Call(body)(*operands)
-            outs = [
-                _chosen_lanes(index, number, one, other)
-                for one, other in zip(results, outs or results, strict=True)
-            ]
+                results = Call(body)(*given)
+            outs = (
+                [
+                    select(reshape(lanes, (size, *(1,) * (len(one.shape) - 1))), one, other)
+                    for one, other in zip(results, outs, strict=True)
+                ]
+                if outs
+                else results
+            )
         return outs, everything
 
 
-def _chosen_lanes(index: Any, number: int, one: Any, other: Any) -> Any:
-    """`one` in the lanes whose index is `number`, else `other`."""
-    if one is other:
-        return one
+def _lanes(index: Any, number: int) -> Any:
+    """Which lanes take the branch of a number."""
     if aval_of(index).dtype.kind == "b":
-        lanes = index
-    else:
-        lanes = equal(index, number)
-    lanes = reshape(lanes, (*lanes.shape, *(1,) * (len(one.shape) - 1)))
-    return select(lanes, one, other)
+        return index if number else logical_not(index)
+    return equal(index, number)
 
 
 def bind_cond(branches: tuple[Jaxpr, ...], index: Any, operands: Sequence[Any]) -> list[Any]:

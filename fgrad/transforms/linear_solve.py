@@ -30,6 +30,7 @@ from fgrad.transforms.bodies import (
 )
 from fgrad.transforms.call import Call
 from fgrad.transforms.carry_types import Typed, side_by_side
+from fgrad.transforms.live_lanes import guarded
 
 
 @parameters
@@ -46,6 +47,7 @@ class LinearSolve(Primitive):
     counts: tuple[int, int, int, int]
     multiple_results = True
     keeps_residuals = True
+    unbounded = False
 
     @property
     def called(self) -> str:
@@ -60,6 +62,16 @@ class LinearSolve(Primitive):
         """The same system with other programs of the same types."""
         operator, solver, transposed, *rest = jaxprs
         return LinearSolve(operator, solver, transposed, rest[0] if rest else None, self.counts)
+
+    def guarded(self, live: Any, inputs: Sequence[Any]) -> tuple[Primitive, Sequence[Any]]:
+        """The system, and its operands, in lanes that may not be used: the solvers may loop."""
+        first, second, third, fourth, b = self.split(inputs)
+        backward, (one, two, three, four) = self.transposed_solver, self.counts
+        if backward is not None:
+            backward, fourth, four = guarded(backward), [live, *fourth], four + 1
+        solver, counts = guarded(self.solver), (one, two + 1, three, four)
+        system = LinearSolve(self.operator, solver, self.transposed_operator, backward, counts)
+        return system, (*first, live, *second, *third, *fourth, *b)
 
     @property
     def effectful(self) -> bool:  # type: ignore[override]

@@ -38,6 +38,7 @@ from fgrad.transforms.bodies import (
     with_inputs,
 )
 from fgrad.transforms.jvp import linear_form
+from fgrad.transforms.live_lanes import guarded
 from fgrad.transforms.tangent_body import given_of, matched, tangent_body
 from fgrad.transforms.vjp import ReverseJaxpr, reverse_jaxpr, scatter_found
 
@@ -57,6 +58,7 @@ class Scan(Primitive):
     reverse: bool = False
     multiple_results = True
     keeps_residuals = True
+    unbounded = False
 
     @property
     def jaxprs(self) -> tuple[Jaxpr, ...]:
@@ -69,6 +71,11 @@ class Scan(Primitive):
     def with_jaxprs(self, jaxprs: Sequence[Jaxpr]) -> Scan:
         """The same loop over another body of the same type."""
         return Scan(jaxprs[0], self.consts, self.carries, self.length, self.reverse)
+
+    def guarded(self, live: Any, inputs: Sequence[Any]) -> tuple[Primitive, Sequence[Any]]:
+        """The loop, and its operands, in lanes that may not be used."""
+        loop = Scan(guarded(self.body), self.consts + 1, self.carries, self.length, self.reverse)
+        return loop, (live, *inputs)
 
     def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Constants, carries and rows."""

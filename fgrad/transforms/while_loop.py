@@ -37,6 +37,7 @@ from fgrad.transforms.bodies import (
 )
 from fgrad.transforms.call import Call
 from fgrad.transforms.lanes import lane_by_lane
+from fgrad.transforms.live_lanes import guarded, guarded_condition, may_not_end
 from fgrad.transforms.tangent_body import tangent_body
 
 
@@ -50,6 +51,7 @@ class While(Primitive):
     body_consts: int
     multiple_results = True
     keeps_residuals = True
+    unbounded = True
 
     @property
     def name(self) -> str:
@@ -75,6 +77,16 @@ class While(Primitive):
         """Constants of the condition, constants of the body, carries."""
         start, stop = self.condition_consts, self.condition_consts + self.body_consts
         return list(values[:start]), list(values[start:stop]), list(values[stop:])
+
+    def guarded(self, live: Any, inputs: Sequence[Any]) -> tuple[Primitive, Sequence[Any]]:
+        """The loop, and its operands, in lanes that may not be used."""
+        condition_consts, consts, carry = self.split(inputs)
+        body = self.body
+        if may_not_end(body):
+            body, consts = guarded(body), [live, *consts]
+        condition = guarded_condition(self.condition)
+        loop = While(condition, body, self.condition_consts + 1, len(consts))
+        return loop, (live, *condition_consts, *consts, *carry)
 
     def abstract_eval(self, *avals: Aval) -> Sequence[Aval]:
         condition_consts, body_consts, carry = self.split(avals)
@@ -234,9 +246,12 @@ class While(Primitive):
         condition_flags = (*self.split(flags)[0], *everything)
         condition, _ = batched_body(self.condition, size, condition_flags, (True,), True)
         if loop is None:
-            body_flags = (*self.split(flags)[1], *everything)
-            body, _ = batched_body(self.body, size, body_flags, everything, True)
-            loop = self.body.derived[key] = _lane_loop(self, condition, body)
+            # A loop in the body must end in lanes that are done.
+            inner = may_not_end(self.body)
+            body_flags = (*(True,) * inner, *self.split(flags)[1], *everything)
+            program = guarded(self.body) if inner else self.body
+            body, _ = batched_body(program, size, body_flags, everything, True)
+            loop = self.body.derived[key] = _lane_loop(self, condition, body, inner)
         carry = [
             c if m else spread(c, size) for c, m in zip(carry, self.split(flags)[2], strict=True)
         ]
@@ -245,8 +260,8 @@ class While(Primitive):
         return outs[1:]  # type: ignore[no-any-return]
 
 
-def _lane_loop(loop: While, condition: Jaxpr, body: Jaxpr) -> While:
-    """The loop whose first carry tells which lanes still run."""
+def _lane_loop(loop: While, condition: Jaxpr, body: Jaxpr, is_guarded: bool) -> While:
+    """The loop whose first carry tells which lanes still run; a guarded body is told it too."""
     consts, condition_consts = loop.body_consts, loop.condition_consts
     carry_avals = body.out_avals
     live_aval = condition.out_avals[0]
@@ -257,7 +272,8 @@ def _lane_loop(loop: While, condition: Jaxpr, body: Jaxpr) -> While:
     def step(*flat: Any) -> list[Any]:
         start = consts + condition_consts
         live, carry = flat[start], flat[start + 1 :]
-        moved = eval_jaxpr(body, *flat[:consts], *carry)
+        told = [live] if is_guarded else []
+        moved = eval_jaxpr(body, *told, *flat[:consts], *carry)
         kept = [
             select(reshape(live, (*live.shape, *(1,) * (len(aval.shape) - 1))), new, old)
             for new, old, aval in zip(moved, carry, carry_avals, strict=True)
@@ -266,7 +282,12 @@ def _lane_loop(loop: While, condition: Jaxpr, body: Jaxpr) -> While:
         return [logical_and(live, still), *kept]
 
     carry = [live_aval, *carry_avals]
-    inputs = [*body.in_avals[:consts], *condition.in_avals[:condition_consts], *carry]
+    skipped = int(is_guarded)
+    inputs = [
+        *body.in_avals[skipped : skipped + consts],
+        *condition.in_avals[:condition_consts],
+        *carry,
+    ]
     name = body.name
     return While(
         record(any_lane, carry, condition.name, "vmap"),
