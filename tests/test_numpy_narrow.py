@@ -109,6 +109,31 @@ FUNCTIONS = {
 }
 
 
+GAPS = {
+    "nansum": lambda xp, x: xp.nansum(x),
+    "nanmax": lambda xp, x: xp.nanmax(x),
+    "nanmean": lambda xp, x: xp.nanmean(x),
+    "nanargmin": lambda xp, x: xp.nanargmin(x),
+    "nancumsum": lambda xp, x: xp.nancumsum(x),
+    "nan_to_num": lambda xp, x: xp.nan_to_num(x, nan=0.5, posinf=2.0),
+    "isnan": lambda xp, x: xp.isnan(x),
+    "nanmedian": lambda xp, x: xp.nanmedian(x),
+    "maximum": lambda xp, x: xp.maximum(x, 0.5),
+    "argmax": lambda xp, x: xp.argmax(x),
+    "sort": lambda xp, x: xp.sort(x),
+    "unique": lambda xp, x: xp.unique(x, size=4),
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_a_narrow_nan_is_one(name: str) -> None:
+    function = GAPS[name]
+    x = np.array([0.25, np.nan, 1.5, -1.0, 0.75]).astype(BF16)
+    want = function(jnp, jnp.asarray(x))
+    agree(function(fnp, fnp.asarray(x)), want)
+    agree(fgrad.jit(lambda a: function(fnp, a))(x), want)
+
+
 def agree(got: Any, want: Any) -> None:
     want = np.asarray(want)
     assert (got.dtype, got.shape) == (want.dtype, want.shape)

@@ -128,6 +128,8 @@ def test_no_elements_masks_and_initial_values(name: str) -> None:
 def test_numbers_reduce_to_themselves() -> None:
     assert float(fnp.logaddexp.reduce(2.5)) == float(fnp.add.reduce(2.5)) == 2.5
     assert (fnp.add.identity, fnp.add.nin, fnp.add.nargs) == (0, 2, 3)
+    assert isinstance(fnp.add, fnp.ufunc)
+    assert not isinstance(fnp.sum, fnp.ufunc)
 
 
 def test_a_unary_function_applies_as_often_as_an_index_repeats() -> None:

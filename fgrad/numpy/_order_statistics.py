@@ -162,7 +162,7 @@ def quantile_of(
     lanes = merged_lanes(x, axes)
     last = len(shape_of(lanes)) - 1
     spread_q = reshape(q, (*shape_of(q), *(1,) * last))
-    is_float = dtype_of(x).kind == "f"
+    is_float = dtypes.is_inexact(dtype_of(x))
     per_lane = weights is not None or (skip_nan and is_float)
     if weights is not None:
         order = Argsort(last)(lanes)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from fgrad import dtypes
 from fgrad.errors import ArgumentError
 from fgrad.numpy._reducing import in_dtype
 from fgrad.numpy._support import (
@@ -180,7 +181,7 @@ def nancumprod(
 
 def without_nan(x: Any, fill: Any) -> Any:
     """An inside value with `fill` in the place of NaN."""
-    return p.select(p.isnan(x), fill, x) if dtype_of(x).kind in "fc" else x
+    return p.select(p.isnan(x), fill, x) if dtypes.is_inexact(dtype_of(x)) else x
 
 
 def _from_start(

@@ -134,7 +134,7 @@ def _edges(a: Any, bins: Any, range: Any, weights: Any, name: str) -> Any:
     low, high = _limits(a, range, name)
     pair = [aval_of(p.cast_to_float(v)) for v in (low, high)]
     dtype = dtypes.canonical(common_dtype([*pair, aval_of(a).strong()]))
-    dtype = dtype if dtype.kind == "f" else dtypes.canonical(dtypes.FLOAT64)
+    dtype = dtype if dtypes.is_inexact(dtype) else dtypes.canonical(dtypes.FLOAT64)
     low, high = p.convert(low, dtype), p.convert(high, dtype)
     flat = p.equal(low, high)
     low = p.select(flat, p.sub(low, 0.5), low)

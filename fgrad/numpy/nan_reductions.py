@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fgrad import dtypes
 from fgrad.numpy._reducing import Axis, extremum, in_dtype, over_axes, place
 from fgrad.numpy._support import (
     Array,
@@ -122,7 +123,7 @@ def _nan_extremum(
     answer = extremum(
         primitive, combine, name, without_nan(x, worst), axis, keepdims, initial, where
     )
-    if dtype_of(x).kind not in "fc" or initial is not None:
+    if not dtypes.is_inexact(dtype_of(x)) or initial is not None:
         return answer
     # Nothing but NaN has no extremum.
     return p.select(over_axes(All, p.isnan(x), axis, keepdims, name), np.nan, answer)
@@ -215,7 +216,7 @@ def _nan_place(
 ) -> Any:
     x = operand(a, name, "a")
     answer = place(primitive, without_nan(x, worst), axis, keepdims, name)
-    if dtype_of(x).kind not in "fc":
+    if not dtypes.is_inexact(dtype_of(x)):
         return answer
     nothing = over_axes(All, p.isnan(x), axis, bool(keepdims), name)
     return p.select(nothing, -1, answer)
@@ -294,7 +295,7 @@ def nanargmin(
 
 def _present(x: Any, where: Any, name: str) -> Any:
     """Which elements are not NaN, among those that a user asks for."""
-    if dtype_of(x).kind not in "fc":
+    if not dtypes.is_inexact(dtype_of(x)):
         return where
     present = p.logical_not(p.isnan(x))
     if where is None or where is True:

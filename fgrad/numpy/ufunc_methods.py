@@ -419,7 +419,15 @@ for _name, _function in list(vars(ufuncs).items()):
 # ---- functions of users --------------------------------------------------------------------------
 
 
-class ufunc:
+class _UfuncMeta(type):
+    # The functions of fgrad.numpy have the attributes of ufuncs without being made by frompyfunc.
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or (
+            callable(instance) and hasattr(instance, "nin") and hasattr(instance, "nout")
+        )
+
+
+class ufunc(metaclass=_UfuncMeta):
     """A function of numbers that applies to arrays elementwise, as `frompyfunc` makes it.
 
     Attributes

@@ -20,6 +20,7 @@ from fgrad.numpy._support import (
     static_int,
     wrap,
 )
+from fgrad.numpy.types import finfo
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import special
 from fgrad.primitives.families import Elementwise
@@ -617,14 +618,14 @@ def nan_to_num(
     """
     inside = operand(x, "nan_to_num")
     aval = aval_of(inside)
-    if aval.dtype.kind not in "fc":
+    if not dtypes.is_inexact(aval.dtype):
         return wrap(p.positive(inside) if aval.dtype != dtypes.BOOL else inside)  # type: ignore[no-any-return]
     if aval.dtype.kind == "c":
         parts = [
             nan_to_num(wrap(part(inside)), copy, nan, posinf, neginf) for part in (p.real, p.imag)
         ]
         return wrap(p.complex_(*[operand(part, "nan_to_num") for part in parts]))  # type: ignore[no-any-return]
-    info = np.finfo(aval.dtype)
+    info = finfo(aval.dtype)
     high = float(info.max) if posinf is None else operand(posinf, "nan_to_num")
     low = float(info.min) if neginf is None else operand(neginf, "nan_to_num")
     number = operand(nan, "nan_to_num")
