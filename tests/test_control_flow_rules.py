@@ -204,6 +204,70 @@ def test_a_lane_not_taken_neither_raises_nor_warns_nor_poisons() -> None:
             close(transform(fgrad.vmap(fgrad.jacfwd(logarithm)))(x), first)
 
 
+def doubled_to_50(x: Any) -> Any:
+    return lax.while_loop(lambda c: c < 50.0, lambda c: c * 2.0, x)
+
+
+NEVER_ENDING_ELSEWHERE: dict[str, Callable[[Any], Any]] = {
+    "while_loop": doubled_to_50,
+    "scan": lambda x: lax.scan(lambda c, _: (doubled_to_50(c * 0.1), None), x, None, length=2)[0],
+    "cond": lambda x: lax.cond(x > 5.0, doubled_to_50, doubled_to_50, x),
+    "checkpoint": lambda x: fgrad.checkpoint(doubled_to_50)(x),
+    "custom_linear_solve": lambda x: lax.custom_linear_solve(
+        lambda y: 2.0 * y, x, lambda mv, b: doubled_to_50(b), symmetric=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEVER_ENDING_ELSEWHERE)
+def test_a_loop_ends_in_lanes_not_taken(name: str) -> None:
+    f = NEVER_ENDING_ELSEWHERE[name]
+
+    def chosen(x: Any) -> Any:
+        # For numbers that are not positive, the loop would double for ever.
+        return lax.cond(x > 0.0, f, lambda x: -x, x)
+
+    x = np.array([3.0, -1.0, 0.0, 7.0])
+    want = np.array([float(f(3.0)), 1.0, 0.0, float(f(7.0))])
+    close(fgrad.vmap(chosen)(x), want)
+    close(fgrad.jit(fgrad.vmap(chosen))(x), want)
+    pushed = fgrad.jvp(fgrad.vmap(chosen), (x,), (np.ones(4),))[1]
+    close(pushed, [fgrad.jvp(chosen, (v,), (1.0,))[1] for v in x])
+
+
+def test_an_inner_loop_ends_in_lanes_that_are_done() -> None:
+    def outer(n: Any) -> Any:
+        def step(c: Any) -> Any:
+            # With c[0] of zero, which is where the outer loop ends, this one would not end.
+            return c[0] - 1, lax.while_loop(lambda d: d % 4 < 4 - c[0], lambda d: d + c[0], c[1])
+
+        return lax.while_loop(lambda c: c[0] > 0, step, (n, 0))[1]
+
+    n = np.array([0, 1, 2, 3])
+    want = np.array([int(outer(int(k))) for k in n])
+    close(fgrad.vmap(outer)(n), want)
+    close(fgrad.jit(fgrad.vmap(outer))(n), want)
+
+
+def test_a_function_with_a_rule_does_not_raise_in_lanes_not_taken() -> None:
+    table = np.arange(3.0)
+
+    @fgrad.custom_jvp
+    def scaled(i: Any, x: Any) -> Any:
+        return fnp.asarray(table)[i] * x
+
+    @scaled.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        return scaled(*primals), fnp.asarray(table)[primals[0]] * tangents[1]
+
+    def chosen(i: Any, x: Any) -> Any:
+        return lax.cond(i < 3, scaled, lambda i, x: x, i, x)
+
+    i, x = np.array([2, 7]), np.array([2.0, 3.0])
+    close(fgrad.vmap(chosen)(i, x), [4.0, 3.0])
+    close(fgrad.vmap(fgrad.grad(chosen, 1))(i, x), [2.0, 1.0])
+
+
 def test_lanes_that_are_done_neither_raise_nor_warn() -> None:
     table = np.arange(4.0)
 
