@@ -63,6 +63,21 @@ def test_a_python_number_as_carry_takes_the_dtype_of_what_it_meets() -> None:
     close(unknown, whole)
 
 
+def test_derivatives_of_loops_over_python_numbers_in_loops() -> None:
+    def f(x: Any) -> Any:
+        def step(c: Any, _: Any) -> Any:
+            doubled, _ = lax.scan(lambda d, _: (d * 2.0, None), c, None, length=2)
+            return c * 0.5, doubled
+
+        return lax.scan(step, x, np.arange(3.0))[1].sum()
+
+    # 4 x (1 + 1/2 + 1/4)
+    for transform in (lambda f: f, fgrad.jit):
+        close(transform(fgrad.grad(f))(1.0), 7.0)
+        close(transform(fgrad.grad(fgrad.grad(lambda x: f(x) ** 3)))(1.0), 6 * 7.0**3)
+        close(transform(fgrad.vmap(fgrad.grad(f)))(np.ones(2)), [7.0, 7.0])
+
+
 def test_branches_join_python_numbers_with_arrays() -> None:
     x = np.float32(2.0)
     for f in (

@@ -508,7 +508,12 @@ def _make_backward(
         sums = list(itertools.islice(values, sum(summed)))
         stacked = list(itertools.islice(values, len(kinds) - len(fixed)))
         inputs = _residual_inputs(kinds, fixed, stacked, residuals)
-        all_cts = [*cts, *scattered(list(values), pattern[count:])]
+        # A row of cotangents of a Python number is made one again, as those of residuals.
+        from_rows = [
+            convert(ct, a.dtype, a.weak)
+            for ct, a in zip(values, chosen(out_avals[count:], pattern[count:]), strict=True)
+        ]
+        all_cts = [*cts, *scattered(from_rows, pattern[count:])]
         with derivative_rules():
             pulled = eval_jaxpr(program, *inputs, *chosen(all_cts, pattern))
             cotangents = scatter_found(pulled, nonzero, reverse.needs)
