@@ -6,6 +6,7 @@ its constants. So a body is derived once for each pattern of its inputs, and eve
 
 from __future__ import annotations
 
+import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -287,6 +288,8 @@ def _forgiving(primitive: Any) -> Any:
     bodies = sub_jaxprs(primitive)
     if bodies and hasattr(primitive, "with_jaxprs"):
         return primitive.with_jaxprs([forgiving_jaxpr(body) for body in bodies])
+    if bodies and primitive.has_rule:
+        return dataclasses.replace(primitive, jaxpr=forgiving_jaxpr(primitive.jaxpr))
     return forgiving(primitive)
 
 
