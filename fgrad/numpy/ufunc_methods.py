@@ -8,8 +8,8 @@ that are associative are computed in a number of steps that grows as the logarit
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,22 +38,34 @@ from fgrad.primitives.cumulative import Cummax, Cummin
 from fgrad.primitives.families import Ufunc, broadcast_to, reshape
 from fgrad.primitives.reduction import keep_axes
 from fgrad.primitives.shape import Concatenate, moveaxis, static_index, transpose
-from fgrad.source_info import boundary, function_name, here
+from fgrad.source_info import filter_traceback, function_name, here
 from fgrad.tracing import Tracer, concrete, describe_unknown
 
 Combine = Callable[[Any, Any], Any]
 
 
-@dataclass(frozen=True)
 class _Fold:
-    """An operation on two inside values, applied along the leading axis of one."""
+    """An operation on two inside values, applied along the leading axis of one.
 
-    name: str
-    combine: Combine
-    associative: bool
-    identity: Any
-    #: The dtype in which values of this one are combined; None lets the operation decide at each step.
-    working: Callable[[Any], np.dtype[Any]] | None
+    ``working`` gives the dtype in which values of a type are combined; None lets the operation decide
+    at each step.
+    """
+
+    __slots__ = ("associative", "combine", "identity", "name", "working")
+
+    def __init__(
+        self,
+        name: str,
+        combine: Combine,
+        associative: bool,
+        identity: Any,
+        working: Callable[[Any], np.dtype[Any]] | None,
+    ) -> None:
+        self.name = name
+        self.combine = combine
+        self.associative = associative
+        self.identity = identity
+        self.working = working
 
     def converted(self, x: Any, dtype: Any, what: str) -> Any:
         wanted = given_dtype(dtype, what)
@@ -293,19 +305,49 @@ _METHODS: dict[str, Callable[..., Array]] = {
 }
 
 
-def _named(function: Any, owner: str, method: str) -> Any:
-    """A method whose errors show the user's frames only, with a name and a docstring."""
-    function.__name__ = function.__qualname__ = f"{owner}.{method}"
-    function.__doc__ = (
-        f"{_SUMMARIES[method]} The arguments are those of ``np.ufunc.{method}``; it is differentiable where "
-        f"``{owner}`` is."
-    )
-    return boundary(function)
+class _Method:
+    """A method of a ufunc. Its errors show the user's frames only.
+
+    There are hundreds: what costs time is made when somebody asks.
+    """
+
+    __slots__ = ("function", "method", "owner")
+
+    def __init__(self, owner: str, method: str, function: Callable[..., Array]) -> None:
+        self.owner = owner
+        self.method = method
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Array:
+        __tracebackhide__ = True
+        try:
+            return self.function(*args, **kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.owner}.{self.method}"
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return (
+            f"{_SUMMARIES[self.method]} The arguments are those of ``np.ufunc.{self.method}``; it is "
+            f"differentiable where ``{self.owner}`` is."
+        )
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.function)
+
+    def __repr__(self) -> str:
+        return f"<function fgrad.numpy.{self.__name__}>"
 
 
 def _methods_of(fold: _Fold) -> dict[str, Any]:
     return {
-        method: _named(functools.partial(function, fold), fold.name, method)
+        method: _Method(fold.name, method, functools.partial(function, fold))
         for method, function in _METHODS.items()
     }
 
@@ -320,7 +362,9 @@ _ASSOCIATIVE = frozenset(
 _ORDERS = frozenset("equal not_equal less less_equal greater greater_equal".split())
 
 
-def _named_reduction(function: Callable[..., Array], takes_dtype: bool) -> Callable[..., Array]:
+def _named_reduction(
+    name: str, function: Callable[..., Array], takes_dtype: bool
+) -> Callable[..., Array]:
     """A reduction that goes along the first axis where the function takes all of them."""
 
     def reduce(
@@ -332,14 +376,14 @@ def _named_reduction(function: Callable[..., Array], takes_dtype: bool) -> Calla
         initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
     ) -> Array:
-        x = operand(a, f"{reduce.__name__}", "a")
+        x = operand(a, f"{name}.reduce", "a")
         if axis in (0, -1) and not aval_of(x).shape:
             axis = None
         keywords: dict[str, Any] = {"keepdims": keepdims, "where": where}
         if takes_dtype:
             keywords["dtype"] = dtype
         elif dtype is not None:
-            x = p.convert(x, given_dtype(dtype, reduce.__name__) or aval_of(x).dtype)
+            x = p.convert(x, given_dtype(dtype, f"{name}.reduce") or aval_of(x).dtype)
         if initial is not None:
             keywords["initial"] = initial
         return function(wrap(x), axis, out=out, **keywords)
@@ -354,11 +398,9 @@ def _named_accumulation(function: Callable[..., Array]) -> Callable[..., Array]:
     return accumulate
 
 
-def _running(
-    primitive: Callable[[int], Any],
-) -> Callable[..., Array]:
+def _running(name: str, primitive: Callable[[int], Any]) -> Callable[..., Array]:
     def running(a: ArrayLike, axis: int, dtype: DTypeLike, out: None) -> Array:
-        what = running.__name__
+        what = f"{name}.accumulate"
         refuse_out(out, what)
         x = operand(a, what, "a")
         x = p.convert(x, given_dtype(dtype, what) or aval_of(x).dtype)
@@ -368,16 +410,16 @@ def _running(
 
 
 _REDUCTIONS: dict[str, Callable[..., Array]] = {
-    "add": _named_reduction(reductions.sum, True),
-    "multiply": _named_reduction(reductions.prod, True),
-    "maximum": _named_reduction(reductions.max, False),
-    "minimum": _named_reduction(reductions.min, False),
+    "add": _named_reduction("add", reductions.sum, True),
+    "multiply": _named_reduction("multiply", reductions.prod, True),
+    "maximum": _named_reduction("maximum", reductions.max, False),
+    "minimum": _named_reduction("minimum", reductions.min, False),
 }
 _ACCUMULATIONS: dict[str, Callable[..., Array]] = {
     "add": _named_accumulation(cumulative.cumsum),
     "multiply": _named_accumulation(cumulative.cumprod),
-    "maximum": _named_accumulation(_running(Cummax)),
-    "minimum": _named_accumulation(_running(Cummin)),
+    "maximum": _named_accumulation(_running("maximum", Cummax)),
+    "minimum": _named_accumulation(_running("minimum", Cummin)),
 }
 
 
@@ -389,7 +431,7 @@ def _attach(name: str) -> None:
     if theirs.nout != 1:
         return
     if theirs.nin == 1:
-        ours.at = _named(functools.partial(_at_of_one, name, ours), name, "at")
+        ours.at = _Method(name, "at", functools.partial(_at_of_one, name, ours))
         return
     primitive: Ufunc | None = getattr(ours, "primitive", None)
     if primitive is None:
@@ -403,8 +445,8 @@ def _attach(name: str) -> None:
     )
     methods = _methods_of(fold)
     if name in _REDUCTIONS:
-        methods["reduce"] = _named(_REDUCTIONS[name], name, "reduce")
-        methods["accumulate"] = _named(_ACCUMULATIONS[name], name, "accumulate")
+        methods["reduce"] = _Method(name, "reduce", _REDUCTIONS[name])
+        methods["accumulate"] = _Method(name, "accumulate", _ACCUMULATIONS[name])
     for method, function in methods.items():
         if name not in _ORDERS or method == "outer":
             setattr(ours, method, function)
