@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import pickle
 import random
 import threading
 import weakref
@@ -915,6 +916,24 @@ def test_a_jaxpr_shows_the_call_and_runs_the_body() -> None:
     source = fgrad.jit(f).lower(1.0, 2.0).source
     assert "sin" in source
     assert "custom_jvp" not in source
+
+
+@fgrad.custom_jvp
+def importable(x: Any) -> Any:
+    return fnp.sin(x)
+
+
+@importable.defjvp
+def importable_rule(primals: Any, tangents: Any) -> Any:
+    return importable(primals[0]), 5.0 * tangents[0]
+
+
+def test_a_function_of_a_module_pickles_by_its_name_and_in_executables() -> None:
+    assert pickle.loads(pickle.dumps(importable)) is importable
+    executable = fgrad.jit(lambda x: 2.0 * importable(x)).lower(1.0).compile()
+    again = pickle.loads(pickle.dumps(executable))
+    assert float(again(0.5)) == pytest.approx(2.0 * np.sin(0.5))
+    assert float(fgrad.grad(again)(0.5)) == 10.0
 
 
 def test_signatures_and_documentation_survive() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -82,6 +83,13 @@ class CustomFunction:
 
     def __repr__(self) -> str:
         return f"<{self.title}>"
+
+    def __reduce__(self) -> Any:
+        # A decorated module-level function pickles by its name, like any function.
+        module = sys.modules.get(getattr(self, "__module__", ""))
+        if getattr(module, getattr(self, "__qualname__", ""), None) is self:
+            return self.__qualname__  # type: ignore[attr-defined]
+        return super().__reduce__()
 
     @property
     def title(self) -> str:
