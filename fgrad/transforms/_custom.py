@@ -88,7 +88,7 @@ class CustomFunction:
         # A decorated module-level function pickles by its name, like any function.
         module = sys.modules.get(getattr(self, "__module__", ""))
         if getattr(module, getattr(self, "__qualname__", ""), None) is self:
-            return self.__qualname__  # type: ignore[attr-defined]
+            return self.__qualname__
         return super().__reduce__()
 
     @property
