@@ -134,7 +134,9 @@ class Emitter:
 
     def place(self, source: Any) -> str:
         """The user's line of an equation; a loop's body records the same places many times."""
-        key = (id(source[0]), source[1]) if isinstance(source, tuple) else source
+        key = source
+        if isinstance(source, tuple):
+            key = id(source[0]), source[1], getattr(source, "scope", "")
         text = self._places.get(key)
         if text is None:
             text = self._places[key] = source_text(source)

@@ -16,6 +16,17 @@ from fgrad.lax.collectives import (
     psum,
     psum_scatter,
 )
+from fgrad.lax.convolution import (
+    ConvDimensionNumbers,
+    conv,
+    conv_dimension_numbers,
+    conv_general_dilated,
+    conv_general_dilated_patches,
+    conv_transpose,
+    conv_with_general_padding,
+    padtype_to_pads,
+    reduce_window,
+)
 from fgrad.lax.elementwise import (
     abs,
     acos,
@@ -159,6 +170,7 @@ from fgrad.transforms.linear_solve import custom_linear_solve
 from fgrad.transforms.loops import fori_loop, map, scan, while_loop
 
 __all__ = [
+    "ConvDimensionNumbers",
     "DotDimensionNumbers",
     "Precision",
     "RoundingMethod",
@@ -198,6 +210,12 @@ __all__ = [
     "concatenate",
     "cond",
     "conj",
+    "conv",
+    "conv_dimension_numbers",
+    "conv_general_dilated",
+    "conv_general_dilated_patches",
+    "conv_transpose",
+    "conv_with_general_padding",
     "convert_element_type",
     "cos",
     "cosh",
@@ -255,6 +273,7 @@ __all__ = [
     "neg",
     "nextafter",
     "pad",
+    "padtype_to_pads",
     "pbroadcast",
     "pmax",
     "pmean",
@@ -274,6 +293,7 @@ __all__ = [
     "reduce_or",
     "reduce_prod",
     "reduce_sum",
+    "reduce_window",
     "rem",
     "reshape",
     "rev",

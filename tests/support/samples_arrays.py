@@ -26,6 +26,8 @@ from fgrad.primitives import (
 )
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import shape as s
+from fgrad.primitives.naming import NameResult
+from fgrad.primitives.windows import OverlapAdd, Windows, window_counts
 from fgrad.transforms.call import Call, Checkpointed
 
 Shape = tuple[int, ...]
@@ -58,6 +60,11 @@ def _broadcast_to(d: Draw) -> Sample:
     return plain(d, families.BroadcastTo(shape), d.stretched(shape), dtype)
 
 
+@sample("NameResult")
+def _name_result(d: Draw) -> Sample:
+    return plain(d, NameResult("middle"), d.shape(), d.dtype(INEXACT))
+
+
 @sample("Transpose")
 def _transpose(d: Draw) -> Sample:
     shape, dtype = d.shape(), d.dtype(INEXACT)
@@ -83,6 +90,31 @@ def _pad(d: Draw) -> Sample:
     cut = [n + a + b < 0 for n, a, b in zip(whole, low, high, strict=True)]
     low = tuple(0 if gone else a for a, gone in zip(low, cut, strict=True))
     return plain(d, s.Pad(low, high, interior), shape, dtype)
+
+
+def _windows(d: Draw) -> tuple[Shape, tuple[Shape, Shape, Shape]]:
+    """A shape, and windows over its trailing axes: their shape, steps and dilation."""
+    shape = d.shape()
+    count = d.integer(0, len(shape))
+    parts = [tuple(d.integer(1, 3) for _ in range(count)) for _ in range(3)]
+    return shape, (parts[0], parts[1], parts[2])
+
+
+@sample("Windows")
+def _windows_of(d: Draw) -> Sample:
+    shape, options = _windows(d)
+    return plain(d, Windows(*options), shape, d.dtype(INEXACT))
+
+
+@sample("OverlapAdd")
+def _overlap_add(d: Draw) -> Sample:
+    shape, (window, strides, dilation) = _windows(d)
+    lead = len(shape) - len(window)
+    counts = window_counts(shape[lead:], window, strides, dilation)
+    whole = (*shape[:lead], *counts, *window)
+    return plain(
+        d, OverlapAdd(shape[lead:], window, strides, dilation), whole, d.dtype(INEXACT), slack=10.0
+    )
 
 
 def _static_items(d: Draw, shape: Shape) -> tuple[Any, ...]:

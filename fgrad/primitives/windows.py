@@ -1,0 +1,102 @@
+"""Windows that slide over the trailing axes of an array, and the sum of overlapping windows.
+
+Each is the transpose of the other. Windows are a view: a convolution is a product with them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fgrad.avals import Aval, Shape
+from fgrad.errors import ShapeError
+from fgrad.parameters import parameters
+from fgrad.primitives.families import Linear
+
+
+def window_counts(sizes: Shape, window: Shape, strides: Shape, dilation: Shape) -> Shape:
+    """How many windows fit along each axis."""
+    return tuple(
+        [
+            max(0, (n - (w - 1) * d - 1) // s + 1)
+            for n, w, s, d in zip(sizes, window, strides, dilation, strict=True)
+        ]
+    )
+
+
+@parameters
+class Windows(Linear):
+    """Every `strides`-th window, whose elements lie `dilation` apart.   a[*b, *s] -> a[*b, *n, *window]"""
+
+    window: Shape
+    strides: Shape
+    dilation: Shape
+    view = True
+
+    def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
+        count = len(self.window)
+        if len(x.shape) < count:
+            raise ShapeError(
+                f"windows of shape {self.window} need {count} axes, the array has shape {x.shape}"
+            )
+        lead = len(x.shape) - count
+        counts = window_counts(x.shape[lead:], self.window, self.strides, self.dilation)
+        return Aval((*x.shape[:lead], *counts, *self.window), x.dtype)
+
+    def impl(self, x: Any) -> Any:
+        lead = x.ndim - len(self.window)
+        counts = window_counts(x.shape[lead:], self.window, self.strides, self.dilation)
+        inner = x.strides[lead:]
+        steps = (
+            *x.strides[:lead],
+            *[n * s for n, s in zip(inner, self.strides, strict=True)],
+            *[n * d for n, d in zip(inner, self.dilation, strict=True)],
+        )
+        shape = (*x.shape[:lead], *counts, *self.window)
+        return np.lib.stride_tricks.as_strided(x, shape, steps, writeable=False)
+
+    def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
+        sizes = args[0].shape[len(args[0].shape) - len(self.window) :]
+        return (OverlapAdd(sizes, self.window, self.strides, self.dilation)(ct),)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(args[0]), True
+
+
+@parameters
+class OverlapAdd(Linear):
+    """Add windows up where they lie: the transpose of `Windows`.   a[*b, *n, *window] -> a[*b, *sizes]"""
+
+    sizes: Shape
+    window: Shape
+    strides: Shape
+    dilation: Shape
+
+    def abstract_eval(self, x: Aval) -> Aval:  # type: ignore[override]
+        lead = len(x.shape) - 2 * len(self.window)
+        return Aval((*x.shape[:lead], *self.sizes), x.dtype)
+
+    def impl(self, x: Any) -> Any:
+        count = len(self.window)
+        lead = x.ndim - 2 * count
+        counts = x.shape[lead : lead + count]
+        total = np.zeros((*x.shape[:lead], *self.sizes), x.dtype)
+        if not math.prod(counts):
+            return total
+        for place in itertools.product(*map(range, self.window)):
+            target = [
+                slice(k * d, k * d + (n - 1) * s + 1, s)
+                for k, d, n, s in zip(place, self.dilation, counts, self.strides, strict=True)
+            ]
+            total[(..., *target)] += x[(..., *place)]
+        return total
+
+    def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
+        return (Windows(self.window, self.strides, self.dilation)(ct),)
+
+    def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
+        return self(args[0]), True
