@@ -86,6 +86,8 @@ class Primitive:
     keeps_residuals: ClassVar[bool] = False
     #: `vjp` looks at no argument that it neither reads nor gives a cotangent for.
     ignores_unread: ClassVar[bool] = False
+    #: Operands of different dtypes meet, and are promoted.
+    promotes: ClassVar[bool] = False
     #: The result shares memory with an operand.
     view: ClassVar[bool] = False
     #: The body that stands for the whole application, where there is one.

@@ -202,3 +202,40 @@ def test_hypot_at_the_origin_has_the_slopes_of_a_norm() -> None:
 def test_copysign_has_the_slope_of_abs_at_zero() -> None:
     assert fgrad.grad(lambda x: fnp.copysign(x, 1.0))(0.0) == fgrad.grad(fnp.abs)(0.0) == 1.0
     assert fgrad.grad(lambda x: fnp.copysign(x, -2.0))(0.0) == -1.0
+
+
+WEAK_EXAMPLES: dict[str, Any] = {
+    "where": lambda x: fnp.where(x > 0, 1.0, 0.0) * x,
+    "where of integers": lambda x: fnp.where(x > 0, 3, 1) * x + fnp.where(x > 1, True, False),
+    "a chain": lambda x: fnp.sqrt(fnp.where(x > 0, 2, 1) + 0.5) / x,
+    "jit": lambda x: fgrad.jit(lambda c: c * 2.0)(fnp.where(x > 0, 1.0, 0.0)) * x,
+    "cond": lambda x: fgrad.lax.cond(x > 0, lambda: 1.0, lambda: 0.5) * x,
+    "scan": lambda x: fgrad.lax.scan(
+        lambda c, _: (c * fnp.where(c > 0, 2.0, 1.0), c), x, None, length=3
+    )[0],
+    "select": lambda x: fnp.where(x > 0, x, fnp.where(x > -1, 0.5, 0.1)),
+    "compare": lambda x: fnp.where(x > 0, 0.1, 0.2) == np.float32(0.1),
+    "compare integers": lambda x: fnp.where(x > 0, 300, 1) == np.int8(1),
+    "exponent": lambda x: (x + 3.0) ** fnp.where(x > 0, 2, 3),
+    "a known condition": lambda x: fnp.where(np.True_, fnp.where(x > 0, 1.0, 0.5), 2.0) * x,
+    "gelu of a choice": lambda x: fgrad.nn.gelu(fnp.where(x > 0, 1.0, 2.0)) + x,
+}
+
+
+@pytest.mark.parametrize("name", sorted(WEAK_EXAMPLES))
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_one_example_of_vmap_is_as_weak_as_the_function_alone(name: str, dtype: Any) -> None:
+    f = WEAK_EXAMPLES[name]
+    x = np.array([-1.5, -0.5, 0.25, 2.0], dtype)
+    alone = [np.asarray(f(fnp.asarray(v))) for v in x]
+    differentiable = alone[0].dtype.kind == "f"
+    slopes = [np.asarray(fgrad.grad(f)(v)) for v in x] if differentiable else []
+    for mapped in (fgrad.vmap(f), fgrad.jit(fgrad.vmap(f)), fgrad.vmap(fgrad.jit(f))):
+        rows = np.asarray(mapped(x))
+        assert rows.dtype == alone[0].dtype
+        assert_allclose(rows, alone, rtol=1e-5 if dtype == np.float32 else 1e-2)
+    if differentiable:
+        tolerance = {"rtol": 1e-5 if dtype == np.float32 else 1e-2}
+        for got in (fgrad.vmap(fgrad.grad(f))(x), fgrad.grad(lambda v: fgrad.vmap(f)(v).sum())(x)):
+            assert got.dtype == dtype
+            assert_allclose(got, slopes, **tolerance)

@@ -377,6 +377,7 @@ class Select(Linear):
     """``a`` where the condition holds, else ``b``; linear in a and b.   a[*s] a[*s] bool[*s] -> a[*s]"""
 
     linear_operands = 2
+    promotes = True
 
     def abstract_eval(self, a: Aval, b: Aval, condition: Aval) -> Aval:  # type: ignore[override]
         from_shapes = _select_shape(a, b, condition)

@@ -229,9 +229,11 @@ def _polygamma(n: Any, x: Any) -> Any:
     left = np.ones(answer.shape, bool)
     for order in _SMALL_ORDERS:
         chosen = (orders == order) & (points > 0)
+        scale = (1.0 if order % 2 else -1.0) * math.factorial(order)
+        if chosen.all():
+            return (scale * hurwitz_zeta(order + 1, points)).astype(dtype)[()]
         if chosen.any():
-            sign = 1.0 if order % 2 else -1.0
-            answer[chosen] = sign * math.factorial(order) * hurwitz_zeta(order + 1, points[chosen])
+            answer[chosen] = scale * hurwitz_zeta(order + 1, points[chosen])
             left &= ~chosen
     if left.any():
         rest, at = orders[left], points[left]

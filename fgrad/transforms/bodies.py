@@ -29,7 +29,7 @@ from fgrad.primitives.shape import spread
 from fgrad.source_info import function_name
 from fgrad.tracing import record
 from fgrad.transforms._arguments import output_values
-from fgrad.transforms.vmap import BatchTrace, BatchTracer
+from fgrad.transforms.vmap import BatchTrace
 
 Flags = tuple[bool, ...]
 
@@ -352,7 +352,7 @@ def batched_body(
     def run(*flat: Any) -> list[Any]:
         nonlocal out_mapped
         with BatchTrace(jaxpr.name, size) as trace:
-            inputs = [BatchTracer(trace, v) if m else v for v, m in zip(flat, mapped, strict=True)]
+            inputs = trace.examples(flat, mapped, program.in_avals)
             pairs = [trace.split(x) for x in eval_jaxpr(program, *inputs)]
         out_mapped = tuple([m or f for (_, m), f in zip(pairs, forced, strict=True)])
         values = [

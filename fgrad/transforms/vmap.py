@@ -10,8 +10,10 @@ import numpy as np
 from fgrad import _tree
 from fgrad.array import wrap
 from fgrad.avals import Aval, aval_of
+from fgrad.dtypes import BOOL
 from fgrad.errors import FgradError, MappedAxisError
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
+from fgrad.primitives.families import Convert, common_dtype
 from fgrad.primitives.shape import moveaxis, spread
 from fgrad.source_info import boundary, function_name, function_text
 from fgrad.tracing import Primitive, Trace, Tracer, has_tracers, listed, record
@@ -28,17 +30,26 @@ from fgrad.transforms.axis_names import NamedAxis, bound
 
 
 class BatchTracer(Tracer):
-    """One example of a batch: the values of all examples lie along a leading axis."""
+    """One example of a batch: the values of all examples lie along a leading axis.
+
+    An example may be weak, as a choice between two Python numbers is; the batch is an array.
+    """
 
     __slots__ = ("_value", "arguments", "aval")
 
-    def __init__(self, trace: Trace, batch: Any, arguments: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        batch: Any,
+        arguments: frozenset[str] = frozenset(),
+        weak: bool = False,
+    ) -> None:
         self._trace = trace
         self._value = batch
         #: The mapped arguments that it comes from, for messages.
         self.arguments = arguments
         whole = aval_of(batch)
-        self.aval = Aval(whole.shape[1:], whole.dtype)
+        self.aval = Aval(whole.shape[1:], whole.dtype, weak)
 
     def _array(self) -> Any:
         """The batch itself, for checks that do not depend on the example."""
@@ -61,26 +72,42 @@ class BatchTrace(Trace):
         self.check_alive(primitive, args)
         values, mapped = [], []
         names: frozenset[str] = frozenset()
+        # Promotion leaves nothing weak that met something strong, but for the truth value of a choice.
+        any_weak = any_strong = False
         for arg in args:
             if type(arg) is BatchTracer and arg._trace is self:
+                if arg.aval.weak:
+                    any_weak = True
+                elif arg.aval.dtype is not BOOL:
+                    any_strong = True
                 values.append(arg._value)
                 mapped.append(True)
                 if names is not arg.arguments:
                     names = names | arg.arguments if names else arg.arguments
             else:
+                aval = aval_of(arg)
+                any_strong = any_strong or not (aval.weak or aval.dtype is BOOL)
                 values.append(arg)
                 mapped.append(False)
+        if any_weak and primitive.promotes:
+            values = promoted_examples(primitive, args, values, mapped)
         try:
             answer, is_mapped = primitive.batch(self.size, values, mapped)
         except FgradError:
             self.blame_one_example(primitive, args, values, mapped)
             raise
         if primitive.multiple_results:
+            flags = weak_results(primitive, args, answer)
             return [
-                BatchTracer(self, a, names) if m else a
-                for a, m in zip(answer, is_mapped, strict=True)
+                BatchTracer(self, a, names, weak) if m else a
+                for a, m, weak in zip(answer, is_mapped, flags, strict=True)
             ]
-        return BatchTracer(self, answer, names) if is_mapped else answer
+        if not is_mapped:
+            return answer
+        weak = False
+        if len(answer.shape) == 1 and (not any_strong or type(primitive) is Convert):
+            weak = primitive.abstract_eval(*map(aval_of, args)).weak
+        return BatchTracer(self, answer, names, weak)
 
     def blame_one_example(
         self,
@@ -95,11 +122,51 @@ class BatchTrace(Trace):
             for i in range(self.size):
                 primitive(*[v[i] if m else v for v, m in zip(values, mapped, strict=True)])
 
+    def examples(
+        self, values: Sequence[Any], mapped: Sequence[bool], avals: Sequence[Aval]
+    ) -> list[Any]:
+        """The inputs of a jaxpr with inputs of types `avals`: examples of the batches among `values`."""
+        return [
+            BatchTracer(self, v, weak=aval.weak) if m else v
+            for v, m, aval in zip(values, mapped, avals, strict=True)
+        ]
+
     def split(self, x: Any) -> tuple[Any, bool]:
         """The value of an output and whether it is mapped."""
         if type(x) is BatchTracer and x._trace is self:
             return x._value, True
         return x, False
+
+
+def weak_results(
+    primitive: Primitive, args: Sequence[Any], answers: Sequence[Any]
+) -> Sequence[bool]:
+    """Whether a single example of each of several results is weak."""
+    if all([len(aval_of(answer).shape) > 1 for answer in answers]):
+        return [False] * len(answers)
+    return [aval.weak for aval in primitive.abstract_eval(*map(aval_of, args))]
+
+
+def promoted_examples(
+    primitive: Primitive, args: Sequence[Any], values: Sequence[Any], mapped: Sequence[bool]
+) -> list[Any]:
+    """Batches of weak examples in the dtype that a single one would take among the other arguments."""
+    avals = [aval_of(arg) for arg in args]
+    weak = [m and aval.weak for m, aval in zip(mapped, avals, strict=True)]
+    single = primitive.abstract_eval(*avals)
+    batch = primitive.abstract_eval(
+        *[a.strong() if w else a for a, w in zip(avals, weak, strict=True)]
+    )
+    if single.dtype == batch.dtype and single.dtype != BOOL:
+        return list(values)
+    dtype = common_dtype(avals)
+    # Integers are compared as they are: a Python number need not fit into the other's dtype.
+    return [
+        Convert(dtype)(v)
+        if w and v.dtype != dtype and (v.dtype.kind in "fc" or single.dtype != BOOL)
+        else v
+        for v, w in zip(values, weak, strict=True)
+    ]
 
 
 @boundary
@@ -278,7 +345,7 @@ def batch_jaxpr(
     def run(*flat: Any) -> list[Any]:
         nonlocal out_mapped
         with BatchTrace(jaxpr.name, size) as trace:
-            inputs = [BatchTracer(trace, v) if m else v for v, m in zip(flat, mapped, strict=True)]
+            inputs = trace.examples(flat, mapped, jaxpr.in_avals)
             pairs = [trace.split(x) for x in eval_jaxpr(jaxpr, *inputs)]
         out_mapped = tuple(m for _, m in pairs)
         return [v for v, _ in pairs]
