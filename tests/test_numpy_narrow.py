@@ -14,6 +14,7 @@ from support.modules import jax, jnp
 import fgrad
 import fgrad.numpy as fnp
 from fgrad.errors import DTypeError
+from fgrad.primitives import families
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -199,6 +200,30 @@ def test_conversions_between_all_types() -> None:
         ):
             assert got.dtype == np.dtype(getattr(ml_dtypes, target))
             assert np.asarray(got, np.float64).tolist() == [1.0, 1.0]
+
+
+def test_a_primitive_that_is_declared_later_takes_narrow_types(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(families, "CLASSES", [*families.CLASSES])
+    _ = fnp.bfloat16
+
+    class Doubled(families.Linear):
+        def abstract_eval(self, x: Any) -> Any:
+            return x
+
+        def impl(self, x: Any) -> Any:
+            assert x.dtype == np.float32
+            return x + x
+
+        def transpose(self, ct: Any, needs: Any, *args: Any) -> Any:
+            return (self(ct),)
+
+        def batch(self, size: int, args: Any, mapped: Any) -> Any:
+            return self(args[0]), True
+
+    assert Doubled()(ones("bfloat16")).dtype == BF16
+    assert fgrad.grad(lambda x: fnp.sum(Doubled()(x)))(ones("bfloat16")).dtype == BF16
 
 
 def test_the_package_is_imported_only_where_it_is_asked_for() -> None:

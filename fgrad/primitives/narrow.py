@@ -103,13 +103,25 @@ def _classes(cls: type) -> Iterator[type]:
         yield from _classes(below)
 
 
+def _teach(cls: type) -> None:
+    for name, learned in _LEARNING.items():
+        rule = vars(cls).get(name)
+        if rule is not None:
+            setattr(cls, name, learned(rule))
+
+
 def _learn() -> None:
-    """Teach the rules of all primitives to take narrow types."""
+    """Teach the rules of all primitives to take narrow types, those of later ones too."""
     for cls in set(_classes(_Declared)):
-        for name, learned in _LEARNING.items():
-            rule = vars(cls).get(name)
-            if rule is not None:
-                setattr(cls, name, learned(rule))
+        _teach(cls)
+    declare = vars(_Declared)["__init_subclass__"].__func__
+
+    def __init_subclass__(cls: type, **keywords: Any) -> None:
+        declare(cls, **keywords)
+        _teach(cls)
+
+    learning: Any = classmethod(__init_subclass__)  # type: ignore[arg-type]
+    _Declared.__init_subclass__ = learning  # type: ignore[method-assign]
 
 
 dtypes.when_narrow(_learn)
