@@ -72,7 +72,7 @@ from fgrad.transforms.vmap import vmap
 
 _guard(numpy, numpy.linalg, numpy.fft, lax, nn, random, tree, tree_util, test_util, extend)
 _guard(core, flatten_util, nn.initializers, ops, scipy.special)
-_guard(lax.linalg, scipy.linalg)
+_guard(lax.linalg, scipy.linalg, scipy.stats)
 
 __version__ = "0.1.0"
 
