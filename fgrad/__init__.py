@@ -19,6 +19,7 @@ from fgrad import (
     experimental,
     extend,
     flatten_util,
+    image,
     lax,
     nn,
     numpy,
@@ -72,7 +73,7 @@ from fgrad.transforms.vmap import vmap
 
 _guard(numpy, numpy.linalg, numpy.fft, lax, nn, random, tree, tree_util, test_util, extend)
 _guard(core, flatten_util, nn.initializers, ops, scipy.special)
-_guard(lax.linalg, scipy.linalg, scipy.stats)
+_guard(image, lax.linalg, scipy.linalg, scipy.stats)
 
 __version__ = "0.1.0"
 
@@ -109,6 +110,7 @@ __all__ = [
     "float0",
     "grad",
     "hessian",
+    "image",
     "jacfwd",
     "jacobian",
     "jacrev",

@@ -39,6 +39,7 @@ LAYERS = {
     "custom_derivatives": 5,
     "core": 5,
     "flatten_util": 5,
+    "image": 5,
     "ops": 5,
     "removed_names": 5,
     "scipy": 5,
