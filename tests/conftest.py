@@ -32,7 +32,7 @@ settings.register_profile(
     suppress_health_check=QUIET,
 )
 settings.register_profile(
-    "thorough", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=QUIET
+    "thorough", deadline=None, max_examples=300, print_blob=True, suppress_health_check=QUIET
 )
 PROFILE = os.environ.get("FGRAD_HYPOTHESIS_PROFILE", "quick")
 settings.load_profile(PROFILE)

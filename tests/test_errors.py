@@ -64,7 +64,15 @@ def test_the_right_program_of_a_docstring_runs(cls: type) -> None:
 
 @each_class
 def test_a_class_derives_from_the_builtin_that_fits(cls: type) -> None:
-    builtins = (TypeError, ValueError, IndexError, AttributeError, RuntimeError, FloatingPointError)
+    builtins = (
+        TypeError,
+        ValueError,
+        IndexError,
+        AttributeError,
+        NameError,
+        RuntimeError,
+        FloatingPointError,
+    )
     assert issubclass(cls, errors.FgradError)
     assert issubclass(cls, builtins)
     assert set(errors_page.programs(cls)) == {"Wrong", "Right"}

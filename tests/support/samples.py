@@ -158,8 +158,12 @@ UNKNOWN: dict[str, tuple[int, ...]] = {
     "hyp1f1": (0, 1),
     "hyp2f1": (0, 1, 2),
 }
-#: Functions whose differences of high order, or single precision, lose digits.
+#: Functions whose differences of high order, or single precision, lose digits; SciPy's own values of
+#: some, near zeros and at higher orders, are off by several tens of units in the last place.
 SLACK = {
+    "beta_density": 10.0,
+    "yv": 10.0,
+    "kve": 10.0,
     "hyp2f1": 100.0,
     "betaincinv": 30.0,
     "gammaincinv": 30.0,
