@@ -74,6 +74,7 @@ from fgrad.transforms.vmap import vmap
 _guard(numpy, numpy.linalg, numpy.fft, lax, nn, random, tree, tree_util, test_util, extend)
 _guard(core, flatten_util, nn.initializers, ops, scipy.special)
 _guard(image, lax.linalg, scipy.integrate, scipy.linalg, scipy.sparse.linalg, scipy.stats)
+_guard(scipy.signal)
 
 __version__ = "0.1.0"
 

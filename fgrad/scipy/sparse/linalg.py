@@ -165,10 +165,12 @@ def _minimal_residual(restart: int) -> Iteration:
             x, k = state
             r = residual_of(x)
             length = fnp.sqrt(fnp.real(_inner(r, r)))
-            basis = fnp.zeros((m + 1, n), b.dtype).at[0].set(r / length)
-            entries = fnp.zeros((m + 1, m), b.dtype)
+            basis: Any = fnp.zeros((m + 1, n), b.dtype)
+            basis = basis.at[0].set(r / length)
+            entries: Any = fnp.zeros((m + 1, m), b.dtype)
             basis, entries = lax.fori_loop(0, m, arnoldi, (basis, entries))
-            side = fnp.zeros((m + 1,), b.dtype).at[0].set(length)
+            side: Any = fnp.zeros((m + 1,), b.dtype)
+            side = side.at[0].set(length)
             weights = fnp.linalg.lstsq(entries, side)[0]
             return x + weights @ basis[:m], k + 1
 
