@@ -1,5 +1,5 @@
 """Functions under the names of ``jax.scipy``, which are those of SciPy."""
 
-from fgrad.scipy import integrate, linalg, ndimage, signal, sparse, special, stats
+from fgrad.scipy import integrate, linalg, ndimage, optimize, signal, sparse, special, stats
 
-__all__ = ["integrate", "linalg", "ndimage", "signal", "sparse", "special", "stats"]
+__all__ = ["integrate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats"]
