@@ -4,6 +4,8 @@ Functions are recorded into small typed programs of primitives, which the transf
 ``jit`` compiles to NumPy code. Results are NumPy arrays.
 """
 
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 import fgrad.operators  # noqa: F401 - attaches the operators to arrays and traced values
@@ -13,20 +15,14 @@ from fgrad import (
     core,
     custom_batching,
     custom_derivatives,
-    debug,
     dtypes,
     errors,
-    experimental,
     extend,
     flatten_util,
-    image,
     lax,
     nn,
     numpy,
     ops,
-    random,
-    scipy,
-    sharding,
     test_util,
     tree,
     tree_util,
@@ -52,7 +48,6 @@ from fgrad.devices import (
 )
 from fgrad.dtypes import float0
 from fgrad.removed_names import removed_name as _removed_name
-from fgrad.sharding import make_mesh
 from fgrad.source_info import guard as _guard
 from fgrad.transforms.callback import pure_callback
 from fgrad.transforms.checkpoint import checkpoint, remat
@@ -71,10 +66,8 @@ from fgrad.transforms.pmap import pmap
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
-_guard(numpy, numpy.linalg, numpy.fft, lax, nn, random, tree, tree_util, test_util, extend)
-_guard(core, flatten_util, nn.initializers, ops, scipy.special)
-_guard(image, lax.linalg, scipy.integrate, scipy.linalg, scipy.sparse.linalg, scipy.stats)
-_guard(scipy.signal)
+_guard(numpy, numpy.linalg, numpy.fft, lax, nn, tree, tree_util, test_util, extend)
+_guard(core, flatten_util, lax.linalg, ops)
 
 __version__ = "0.1.0"
 
@@ -147,5 +140,18 @@ __all__ = [
 ]
 
 
+if _TYPE_CHECKING:
+    from fgrad import debug, experimental, image, random, scipy, sharding
+    from fgrad.sharding import make_mesh
+
+# Namespaces that are imported when they are first asked for, since most programs start without them:
+# they put the boundaries around their functions themselves.
+_LATER = frozenset(("debug", "experimental", "image", "random", "scipy", "sharding"))
+
+
 def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return _importlib.import_module(f"fgrad.{name}")
+    if name == "make_mesh":
+        return _importlib.import_module("fgrad.sharding").make_mesh
     return _removed_name(name)

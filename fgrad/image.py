@@ -1,10 +1,10 @@
 """Images in another size: interpolation along axes, which is linear in the image."""
 
 # mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import enum
+import sys as _sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +12,7 @@ from fgrad import numpy as fnp
 from fgrad.array import Array
 from fgrad.errors import ArgumentError, AxisError, ShapeError
 from fgrad.numpy._support import ArrayLike, normal_axis, static_int, static_shape
+from fgrad.source_info import guard as _guard
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
@@ -331,3 +332,6 @@ def resize(
             weights = _of_method(chosen, old, size, antialias, dtype)
             x = _spread(x, axis, weights)
     return x
+
+
+_guard(_sys.modules[__name__])

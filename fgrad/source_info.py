@@ -302,7 +302,8 @@ def guard(*modules: ModuleType) -> None:
     placed = set()
     for module in modules:
         for name in module.__all__:
-            f = getattr(module, name)
+            # What is not there yet comes with boundaries of its own.
+            f = vars(module).get(name)
             if type(f) is not FunctionType or f.__globals__ is globals():
                 continue
             if f not in guarded:

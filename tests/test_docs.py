@@ -28,7 +28,13 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 def flags_as_before() -> Iterator[None]:
     before = dict(vars(fgrad.config))
     yield
-    for name in ("debug_key_reuse", "debug_nans", "debug_stale", "enable_x64", "traceback_filtering"):
+    for name in (
+        "debug_key_reuse",
+        "debug_nans",
+        "debug_stale",
+        "enable_x64",
+        "traceback_filtering",
+    ):
         fgrad.config.update(name, before[name])
 
 

@@ -1,6 +1,9 @@
 """Functions of neural networks, with the names and meanings of ``jax.nn``."""
 
-from fgrad.nn import initializers
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from fgrad.nn.activations import (
     celu,
     elu,
@@ -73,3 +76,13 @@ __all__ = [
     "swish",
     "tanh",
 ]
+
+if _TYPE_CHECKING:
+    from fgrad.nn import initializers
+
+
+def __getattr__(name: str) -> _Any:
+    # Imported when asked for: initializers bring random numbers along.
+    if name == "initializers":
+        return _importlib.import_module("fgrad.nn.initializers")
+    raise AttributeError(f"module 'fgrad.nn' has no attribute {name!r}")

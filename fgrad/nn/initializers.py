@@ -6,6 +6,7 @@ Given JAX's key, they give JAX's numbers, but for rounding.
 from __future__ import annotations
 
 import math
+import sys as _sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ from fgrad.numpy._support import (
 )
 from fgrad.primitives.elementwise import convert
 from fgrad.source_info import boundary
+from fgrad.source_info import guard as _guard
 
 __all__ = [
     "Initializer",
@@ -718,3 +720,6 @@ def delta_orthogonal(
         return around.at[centre].set(matrix)  # type: ignore[no-any-return]
 
     return initialize
+
+
+_guard(_sys.modules[__name__])

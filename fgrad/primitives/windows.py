@@ -88,7 +88,7 @@ class OverlapAdd(Linear):
         if not math.prod(counts):
             return total
         for place in itertools.product(*map(range, self.window)):
-            target = [
+            target: list[Any] = [
                 slice(k * d, k * d + (n - 1) * s + 1, s)
                 for k, d, n, s in zip(place, self.dilation, counts, self.strides, strict=True)
             ]

@@ -1,5 +1,7 @@
 """Random numbers under the names of ``jax.random``: pure functions of a key."""
 
+import sys as _sys
+
 from fgrad.random.counts import binomial, geometric, multinomial, poisson
 from fgrad.random.gamma import (
     beta,
@@ -45,6 +47,7 @@ from fgrad.random.quantiles import (
 )
 from fgrad.random.selection import categorical, choice, permutation
 from fgrad.random.uniform import bernoulli, bits, rademacher, randint, uniform
+from fgrad.source_info import guard as _guard
 
 __all__ = [
     "PRNGKey",
@@ -96,3 +99,5 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
+
+_guard(_sys.modules[__name__])
