@@ -152,9 +152,29 @@ def _has_buffer(owner: Any) -> bool:
 def snapshot(result: Any) -> Any:
     """A value that no one can change later: itself where that is sure, else a frozen copy."""
     if type(result) is ndarray and shares_writable(result):
+        owner = owner_of(result)
+        if owner is not None and owner.nbytes < result.nbytes:
+            return _view_of_copy(result, owner)
         result = result.copy()
         result.setflags(write=False)
     return result
+
+
+def owner_of(view: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """The array whose memory a view shows, where that is in one piece."""
+    owner = view
+    while isinstance(owner.base, ndarray):
+        owner = owner.base
+    return owner if owner.base is None and owner.flags.forc else None
+
+
+def _view_of_copy(view: np.ndarray[Any, Any], owner: np.ndarray[Any, Any]) -> Any:
+    """The same view of a frozen copy: windows and stretched axes show an element many times."""
+    copy = owner.copy(order="K")
+    copy.setflags(write=False)
+    flat = copy.reshape(-1, order="A")
+    offset = view.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    return np.ndarray(view.shape, view.dtype, flat.view(np.uint8), offset, view.strides)
 
 
 def value(x: Any, what: str = "an argument") -> Any:

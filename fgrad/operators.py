@@ -25,7 +25,7 @@ from fgrad.numpy.ufuncs import raised
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.contraction import matmul
 from fgrad.primitives.special import SCIPY_UFUNCS
-from fgrad.source_info import boundary, guard_methods, here
+from fgrad.source_info import boundary, guard_methods, here, result_is_dropped
 from fgrad.tracing import Tracer
 
 _SCALARS = (float, int, bool, complex, np.generic)
@@ -256,10 +256,27 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
+def _sorted_copy(name: str) -> Callable[..., Any]:
+    """A method that changes a NumPy array, and here returns a changed one."""
+    method = _method(name)
+
+    def sort(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if result_is_dropped():
+            raise InPlaceError(
+                f"arrays do not change in place: x.{name}() as a statement has no effect ({here()}); use "
+                f"x = x.{name}()"
+            )
+        return method(self, *args, **kwargs)
+
+    sort.__name__ = name
+    sort.__doc__ = method.__doc__
+    return sort
+
+
 #: Methods that are functions of `fgrad.numpy` with the array as their first argument.
 METHODS = (
     "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max "
-    "mean min nonzero partition prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take "
+    "mean min nonzero prod ptp ravel repeat round searchsorted squeeze std sum swapaxes take "
     "trace var"
 ).split()
 
@@ -307,6 +324,7 @@ def _shared() -> dict[str, Any]:
     return {
         **_operators(),
         **{name: _method(name) for name in METHODS},
+        **{name: _sorted_copy(name) for name in ("sort", "partition")},
         "__getitem__": _get,
         "__setitem__": _assign,
         "__delitem__": _delete,

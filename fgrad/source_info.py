@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
+import itertools
 import linecache
 import os
 import re
@@ -95,6 +97,16 @@ def source_text(source: Source | None) -> str:
     code = source[0]
     scope = f", in {source.scope}" if isinstance(source, ScopedSource) else ""
     return f"{os.path.basename(code.co_filename)}:{source_line(source)} ({code.co_name}{scope})"
+
+
+def result_is_dropped() -> bool:
+    """Whether the user's statement that is running throws its value away, as ``x.sort()`` does."""
+    source = user_source(2)
+    if not isinstance(source, tuple):
+        return False
+    code, last = source
+    following = itertools.dropwhile(lambda i: i.offset <= last, dis.get_instructions(code))
+    return next((i.opname == "POP_TOP" for i in following), False)
 
 
 def here() -> str:

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 import fgrad
 import fgrad.numpy as fnp
+from fgrad import errors
 
 
 def test_long_compiled_programs_do_not_name_a_variable_like_a_function_they_call() -> None:
@@ -239,3 +240,117 @@ def test_one_example_of_vmap_is_as_weak_as_the_function_alone(name: str, dtype: 
         for got in (fgrad.vmap(fgrad.grad(f))(x), fgrad.grad(lambda v: fgrad.vmap(f)(v).sum())(x)):
             assert got.dtype == dtype
             assert_allclose(got, slopes, **tolerance)
+
+
+# ---- what a first user stumbled over ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", [-1, -2])
+def test_integers_to_a_negative_power_are_refused_everywhere(power: int) -> None:
+    n = np.arange(1, 4)
+    for run in (
+        lambda: fnp.asarray(n) ** power,
+        lambda: fgrad.vmap(lambda n: n**power)(n),
+        lambda: fgrad.jit(lambda n: n**power)(n),
+        lambda: fgrad.jit(lambda x: x * fnp.arange(1, 4) ** power)(1.0),
+        lambda: fgrad.grad(lambda w: (w * fnp.arange(1, 4) ** power).sum())(1.0),
+        lambda: fgrad.lax.integer_pow(2, power),
+    ):
+        with pytest.raises(errors.DTypeError, match="negative power"):
+            run()
+    assert fnp.asarray(2.0) ** power == 2.0**power
+
+
+def test_a_compiled_gradient_keeps_no_array_of_ones() -> None:
+    import warnings
+
+    x = np.ones(300_000)
+    with warnings.catch_warnings():
+        # Nor does it warn of what the user did not capture.
+        warnings.simplefilter("error")
+        fgrad.jit(fgrad.grad(lambda x: (x.reshape(300, 1000) @ np.ones((1000, 2))).sum()))(x)
+    for f in (lambda x: fnp.exp(x).sum(), lambda x: fnp.mean(fnp.tanh(x))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            gradient = fgrad.jit(fgrad.grad(f))
+            gradient(x)
+        lowered = gradient.lower(x)
+        assert lowered.cost()["large_constants"] == 0
+        held = sum(
+            c.nbytes if c.base is None else 8
+            for c in lowered.jaxpr.consts
+            if isinstance(c, np.ndarray)
+        )
+        assert held < 100_000
+
+
+def test_windows_of_a_captured_array_keep_it_once() -> None:
+    images = np.random.default_rng(0).normal(size=(4, 1, 12, 12))
+    w = np.ones((1, 1, 5, 5))
+
+    def loss(w: Any) -> Any:
+        return fnp.sum(fgrad.lax.conv_general_dilated(images, w, (1, 1), "VALID") ** 2)
+
+    want = fgrad.grad(loss)(w)
+    f = fgrad.jit(fgrad.grad(loss))
+    np.testing.assert_allclose(f(w), want, rtol=1e-12)
+    images[:] = 7.0
+    np.testing.assert_allclose(f(w), want, rtol=1e-12)
+
+
+def test_snapshots_of_views() -> None:
+    from fgrad.array import shares_writable, snapshot
+
+    rng = np.random.default_rng(0)
+    whole = rng.normal(size=(6, 8))
+    for owner in (whole, np.asfortranarray(whole), np.arange(48).reshape(6, 8)):
+        windows = np.lib.stride_tricks.sliding_window_view(owner, (3, 3))
+        for view in (windows, windows[::-1, 1:, ::2], np.broadcast_to(owner[2], (50, 8)), owner.T):
+            want = np.array(view)
+            kept = snapshot(view)
+            assert not shares_writable(kept)
+            assert kept.dtype == view.dtype
+            before = owner.copy()
+            owner[...] = 0
+            np.testing.assert_array_equal(kept, want)
+            owner[...] = before
+
+
+def test_in_place_methods_as_statements_are_refused() -> None:
+    def by_sort(x: Any) -> Any:
+        y = x.copy()
+        y.sort()
+        return (y * np.arange(3.0)).sum()
+
+    def by_partition(x: Any) -> Any:
+        y = x * 1.0
+        y.partition(1)
+        return y[0]
+
+    def by_nan_to_num(x: Any) -> Any:
+        y = np.log(x)
+        np.nan_to_num(y, copy=False, neginf=0.0)
+        return y.sum()
+
+    x = np.array([3.0, 1.0, 2.0])
+    for f in (by_sort, by_partition, by_nan_to_num):
+        with pytest.raises(errors.InPlaceError, match="in place"):
+            fgrad.grad(f)(x)
+    with pytest.raises(errors.InPlaceError, match=r"use x = x\.sort\(\)"):
+        fnp.asarray(x).sort()
+    np.testing.assert_array_equal(fnp.asarray(x).sort(), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(
+        fgrad.grad(lambda x: (x.sort() * np.arange(3.0)).sum())(x), [2.0, 0.0, 1.0]
+    )
+
+
+def test_jit_of_a_method_says_what_to_do_with_self() -> None:
+    class Model:
+        @fgrad.jit
+        def f(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(
+        errors.NonArrayError, match=r"class Model; give static_argnums=0, or register"
+    ):
+        Model().f(np.ones(2))

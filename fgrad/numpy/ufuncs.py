@@ -9,7 +9,7 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import aval_of
-from fgrad.errors import ArgumentError, ShapeError
+from fgrad.errors import ArgumentError, InPlaceError, ShapeError
 from fgrad.numpy._support import (
     Array,
     ArrayLike,
@@ -24,6 +24,7 @@ from fgrad.numpy.types import finfo
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import special
 from fgrad.primitives.families import Elementwise
+from fgrad.source_info import here
 
 Unary = Callable[[ArrayLike], Array]
 Binary = Callable[[ArrayLike, ArrayLike], Array]
@@ -601,7 +602,7 @@ def nan_to_num(
     ----------
     x : array_like
     copy : bool
-        Accepted for compatibility: the result is always a new array.
+        The result is always a new array; False is refused where `x` would have to change.
     nan, posinf, neginf : array_like
         The replacements; None means the largest and the smallest finite number.
 
@@ -610,12 +611,22 @@ def nan_to_num(
     Array
         Of the dtype of x. Differentiable; the slope is zero where a number was replaced.
 
+    Raises
+    ------
+    InPlaceError
+        If `copy` is False: arrays do not change in place.
+
     Examples
     --------
     >>> import fgrad.numpy as fnp
     >>> float(fnp.nan_to_num(fnp.nan))
     0.0
     """
+    if not copy:
+        raise InPlaceError(
+            f"nan_to_num with copy=False would change its argument, and arrays do not change in place ({here()}); "
+            "use the result, x = fnp.nan_to_num(x)"
+        )
     inside = operand(x, "nan_to_num")
     aval = aval_of(inside)
     if not dtypes.is_inexact(aval.dtype):

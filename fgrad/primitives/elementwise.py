@@ -120,13 +120,16 @@ class IntegerPower(Elementwise):
             return (lambda z, x: mul(2.0, x),)
         return (lambda z, x: mul(float(n), IntegerPower(n - 1)(x)),)
 
-    def result_dtype(self, avals: Sequence[Aval]) -> np.dtype[Any]:
-        (x,) = avals
-        if x.dtype.kind in "iu" and self.n < 0:
+    def _refuse_integers(self, dtype: np.dtype[Any]) -> None:
+        if dtype.kind in "iu" and self.n < 0:
             raise DTypeError(
                 f"integers to the negative power {self.n} are not integers; convert to float first, as in "
                 f"x.astype(float) ** {self.n}"
             )
+
+    def result_dtype(self, avals: Sequence[Aval]) -> np.dtype[Any]:
+        (x,) = avals
+        self._refuse_integers(x.dtype)
         if x.dtype == dtypes.BOOL:
             return dtypes.INT64 if x.weak else np.dtype(np.int8)
         return x.dtype
@@ -144,9 +147,12 @@ class IntegerPower(Elementwise):
             return np.multiply(np.square(x), x)
         if n == 4:
             return np.square(np.square(x))
+        dtype = aval_of(x).dtype
+        # NumPy's reciprocal of an integer is cut to an integer.
+        self._refuse_integers(dtype)
         if n == -1:
             return np.reciprocal(x)
-        return np.power(x, n if aval_of(x).dtype.kind in "iu" else float(n))
+        return np.power(x, n if dtype.kind in "iu" else float(n))
 
     def lower(self, emit: Any, *names: str) -> str:
         (x,) = names

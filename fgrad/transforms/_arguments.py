@@ -113,6 +113,11 @@ def leaf_value(
             ) from None
         if not isinstance(error, FgradError):
             raise
+        if name() == "self" and transform == "jit":
+            raise NonArrayError(
+                f"{where} is an object of class {type(leaf).__name__}; give static_argnums=0, or register the class "
+                "with fgrad.tree_util.register_pytree_node_class"
+            ) from None
         raise type(error)(f"{where} {str(error).removeprefix('an argument ')}") from None
 
 

@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fgrad import _tree
-from fgrad.array import Array, plain, snapshot, value, wrap, wrap_own
+from fgrad.array import (
+    Array,
+    owner_of,
+    plain,
+    shares_writable,
+    snapshot,
+    value,
+    wrap,
+    wrap_own,
+)
 from fgrad.avals import Aval, ShapeDtypeStruct, aval_of
 from fgrad.compiler import compiled
 from fgrad.config import config, jit_is_disabled
@@ -215,9 +224,12 @@ class JitFunction:
                 if isinstance(c, np.ndarray) and c.flags.writeable
             ]
         for const in [] if self._warned else _large_constants(closed):
+            if not (captured_name(fun, const) or shares_writable(const)):
+                # Computed from constants while the function was recorded: nothing that could be passed.
+                continue
             self._warned = True
             warn(
-                f"jit of {function_text(fun)} keeps {_captured_text(fun, const)} of {const.nbytes / 2**20:.1f} "
+                f"jit of {function_text(fun)} keeps {_captured_text(fun, const)} of {_held(const) / 2**20:.1f} "
                 f"MB, of shape {const.shape}, in the compiled function; pass it as an argument instead"
             )
         closed.consts = tuple(map(snapshot, closed.consts))
@@ -437,7 +449,13 @@ def _static_text(static: Any) -> str:
 
 
 def _large_constants(jaxpr: Jaxpr) -> list[np.ndarray[Any, Any]]:
-    return [c for c in jaxpr.consts if isinstance(c, np.ndarray) and c.nbytes > _LARGE_CONSTANT]
+    return [c for c in jaxpr.consts if isinstance(c, np.ndarray) and _held(c) > _LARGE_CONSTANT]
+
+
+def _held(array: np.ndarray[Any, Any]) -> int:
+    """The memory that an array keeps: that of its owner where it shows elements many times."""
+    owner = owner_of(array)
+    return array.nbytes if owner is None else min(array.nbytes, owner.nbytes)
 
 
 def _captured_text(fun: Any, array: np.ndarray[Any, Any]) -> str:
