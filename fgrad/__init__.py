@@ -30,7 +30,15 @@ from fgrad import (
 )
 from fgrad.array import Array
 from fgrad.avals import ShapeDtypeStruct
-from fgrad.config import config, disable_jit
+from fgrad.config import (
+    checking_leaks,
+    config,
+    debug_nans,
+    default_device,
+    default_matmul_precision,
+    disable_jit,
+    enable_x64,
+)
 from fgrad.devices import (
     Device,
     block_until_ready,
@@ -77,6 +85,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "ad_checkpoint",
     "block_until_ready",
+    "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
     "closure_convert",
@@ -87,7 +96,10 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug",
+    "debug_nans",
     "default_backend",
+    "default_device",
+    "default_matmul_precision",
     "device_count",
     "device_get",
     "device_put",
@@ -96,6 +108,7 @@ __all__ = [
     "devices",
     "disable_jit",
     "dtypes",
+    "enable_x64",
     "errors",
     "eval_shape",
     "experimental",

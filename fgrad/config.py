@@ -169,3 +169,115 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
         yield
     finally:
         _jit_disabled.reset(token)
+
+
+@contextlib.contextmanager
+def _flag(name: str, value: Any) -> Iterator[None]:
+    before = config.__dict__[name]
+    config.update(name, value)
+    try:
+        yield
+    finally:
+        config.update(name, before)
+
+
+def enable_x64(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Compute in 64 bits, or with False in 32 bits, inside a ``with`` block.
+
+    Parameters
+    ----------
+    new_val : bool
+
+    Returns
+    -------
+    context manager
+        It holds for the whole process while it is open.
+
+    Examples
+    --------
+    >>> import fgrad, fgrad.numpy as fnp
+    >>> with fgrad.enable_x64(False):
+    ...     fnp.ones(2).dtype
+    dtype('float32')
+    """
+    return _flag("enable_x64", bool(new_val))
+
+
+def debug_nans(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Raise an error where a NaN is made, inside a ``with`` block.
+
+    Parameters
+    ----------
+    new_val : bool
+
+    Returns
+    -------
+    context manager
+        It holds for the whole process while it is open.
+
+    Examples
+    --------
+    >>> import fgrad, fgrad.numpy as fnp
+    >>> import numpy as np
+    >>> with fgrad.debug_nans(), np.errstate(invalid="ignore"):
+    ...     fnp.sqrt(-1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    fgrad.errors.NanError: sqrt made a NaN
+    """
+    return _flag("debug_nans", bool(new_val))
+
+
+def default_matmul_precision(new_val: Any = None) -> contextlib.AbstractContextManager[None]:
+    """Accepted for compatibility: products have full precision.
+
+    Parameters
+    ----------
+    new_val : object
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> with fgrad.default_matmul_precision("float32"):
+    ...     pass
+    """
+    return _flag("default_matmul_precision", new_val)
+
+
+def default_device(new_val: Any = None) -> contextlib.AbstractContextManager[None]:
+    """Accepted for compatibility: there is one device.
+
+    Parameters
+    ----------
+    new_val : object
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> with fgrad.default_device(fgrad.devices()[0]):
+    ...     pass
+    """
+    return _flag("default_device", new_val)
+
+
+def checking_leaks() -> contextlib.AbstractContextManager[None]:
+    """Accepted for compatibility: the use of a leaked tracer is always an error.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> with fgrad.checking_leaks():
+    ...     pass
+    """
+    return _flag("check_tracer_leaks", True)

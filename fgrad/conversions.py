@@ -148,11 +148,11 @@ def to_int(tracer: Tracer) -> int:
 
 def number(kind: type) -> Callable[[Tracer], Any]:
     """``float(x)`` or ``complex(x)``."""
-    name = f"{kind.__name__}(x), which functions of math and NumPy arrays call too,"
+    name = f"{kind.__name__}(x), which functions of math, NumPy arrays and the operator % call too,"
 
     def convert(tracer: Tracer) -> Any:
         _one_element(tracer, f"{kind.__name__}(x)")
-        return kind(converted(tracer, name, _BUILD))
+        return kind(converted(tracer, name, f"to print a value, use an f-string; {_BUILD}"))
 
     return convert
 

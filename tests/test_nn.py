@@ -337,3 +337,61 @@ def test_initializers_without_chance() -> None:
     assert make(None, (3,), np.float64).dtype == np.float64
     with pytest.raises(ShapeError, match=r"constant.*\(3,\).*\(2,\)"):
         make(None, (2,))
+
+
+# ---- attention -------------------------------------------------------------------------------------
+
+
+ATTENTION: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "scaled": {"scale": 0.3},
+    "window": {"local_window_size": (1, 2)},
+    "one window": {"local_window_size": 1, "is_causal": True},
+    "lengths": {
+        "query_seq_lengths": np.array([2, 5], np.int32),
+        "key_value_seq_lengths": np.array([3, 5], np.int32),
+    },
+    "bias and mask": {
+        "bias": np.random.default_rng(5).normal(size=(1, 4, 5, 5)),
+        "mask": np.tril(np.ones((5, 5), bool))[None, None],
+    },
+}
+
+
+@pytest.mark.parametrize("heads", [4, 2, 1])
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention_agrees_with_jax(name: str, heads: int) -> None:
+    import jax
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(2, 5, n, 3)) for n in (4, heads, heads))
+
+    def ours(q: Any, k: Any, v: Any) -> Any:
+        return fgrad.nn.dot_product_attention(q, k, v, **ATTENTION[name])
+
+    def theirs(q: Any, k: Any, v: Any) -> Any:
+        return jax.nn.dot_product_attention(q, k, v, **ATTENTION[name])
+
+    want, pull = jax.vjp(theirs, *map(jnp.asarray, (q, k, v)))
+    # JAX computes the softmax of doubles in single precision.
+    np.testing.assert_allclose(ours(q, k, v), want, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(fgrad.jit(ours)(q, k, v), ours(q, k, v), rtol=1e-12, atol=1e-14)
+    ct = rng.normal(size=want.shape)
+    for a, b in zip(fgrad.vjp(ours, q, k, v)[1](ct), pull(jnp.asarray(ct)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_attention_by_hand() -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = rng.normal(size=(3, 4, 2, 3))
+    scores = np.einsum("tnh,snh->nts", q, k) / np.sqrt(3)
+    shares = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    out, residual = fgrad.nn.dot_product_attention(q, k, v, return_residual=True)
+    np.testing.assert_allclose(out, np.einsum("nts,snh->tnh", shares, v), rtol=1e-12)
+    np.testing.assert_allclose(residual, np.log(np.exp(scores).sum(-1)).T, rtol=1e-12)
+    with pytest.raises(fgrad.errors.ShapeError, match=r"where K divides N"):
+        fgrad.nn.dot_product_attention(q, k[:, :1].repeat(3, 1), v)
+    with pytest.raises(fgrad.errors.ArgumentError, match=r"give booleans"):
+        fgrad.nn.dot_product_attention(q, k, v, mask=np.ones((1, 1, 4, 4)))

@@ -31,6 +31,7 @@ from fgrad.nn.activations import (
     swish,
     tanh,
 )
+from fgrad.nn.attention import dot_product_attention
 from fgrad.nn.normalization import (
     log_softmax,
     logmeanexp,
@@ -43,6 +44,7 @@ from fgrad.nn.normalization import (
 
 __all__ = [
     "celu",
+    "dot_product_attention",
     "elu",
     "gelu",
     "glu",
