@@ -5,6 +5,7 @@ Functions are recorded into small typed programs of primitives, which the transf
 """
 
 import importlib as _importlib
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -75,7 +76,7 @@ from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
 _guard(numpy, numpy.linalg, numpy.fft, lax, nn, tree, tree_util, test_util, extend)
-_guard(core, flatten_util, lax.linalg, ops)
+_guard(ad_checkpoint, checkpoint_policies, core, custom_derivatives, flatten_util, lax.linalg, ops)
 
 __version__ = "0.1.0"
 
@@ -168,3 +169,6 @@ def __getattr__(name: str) -> _Any:
     if name == "make_mesh":
         return _importlib.import_module("fgrad.sharding").make_mesh
     return _removed_name(name)
+
+
+_guard(_sys.modules[__name__])

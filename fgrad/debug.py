@@ -10,7 +10,7 @@ from typing import Any
 
 from fgrad.devices import devices
 from fgrad.errors import ArgumentError
-from fgrad.source_info import boundary
+from fgrad.source_info import boundary, guard
 from fgrad.transforms.callback import effect
 
 __all__ = ["breakpoint", "callback", "inspect_array_sharding", "print", "visualize_array_sharding"]
@@ -173,3 +173,6 @@ def visualize_array_sharding(arr: Any, **options: Any) -> None:
     """
     places = ", ".join(f"CPU {device.id}" for device in devices()[:1])
     sys.stdout.write(f"shape {tuple(arr.shape)} on {places}\n")
+
+
+guard(sys.modules[__name__])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
+import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import numpy as np
 
 from fgrad.devices import Device, devices
 from fgrad.errors import ArgumentError
+from fgrad.source_info import guard
 
 __all__ = [
     "AxisType",
@@ -256,3 +258,6 @@ def make_mesh(
 
 
 _all_devices = devices
+
+
+guard(sys.modules[__name__])

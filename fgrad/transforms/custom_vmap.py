@@ -132,7 +132,7 @@ def sequential_vmap(f: Callable[..., Any]) -> Callable[..., Any]:
     Examples
     --------
     >>> import fgrad, fgrad.numpy as fnp
-    >>> smallest = fgrad.custom_batching.sequential_vmap(fnp.min)
+    >>> smallest = fgrad.custom_batching.sequential_vmap(lambda x: fnp.min(x))
     >>> fgrad.vmap(smallest)(fnp.arange(6.0).reshape(3, 2))
     Array([0., 2., 4.], dtype=float64)
     """

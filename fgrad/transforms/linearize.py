@@ -270,7 +270,7 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
 def _pulled_at_zero(
     eqn: Eqn, active: Sequence[bool], env: dict[Var, Any], who: str
 ) -> tuple[Sequence[Any], Any]:
-    """The answers of a loop or a branch and its pullback, at zeros for the arguments of the linear map.
+    """The answers of a primitive that keeps residuals and its pullback, at zeros for the linear arguments.
 
     It is linear if it maps them to zeros, and keeps nothing that depends on them.
     """
@@ -291,6 +291,8 @@ def _pulled_at_zero(
     args = [next(zeros) if a else x for x, a in zip(given, active, strict=True)]
     with derivative_rules():
         answers, pullback = primitive.pull(tuple(active), args)
+    if not primitive.multiple_results:
+        answers = [answers]
     depends = dependent_outputs(kept, (True,) * len(avals), False)
     at_zero = [a for a, is_active in zip(answers, pullback.active, strict=True) if is_active]
     if any(depends) or not all(concrete(a) is None or _is_zero(a) for a in at_zero):
