@@ -11,23 +11,11 @@ from typing import Any as _Any
 
 import fgrad.operators  # noqa: F401 - attaches the operators to arrays and traced values
 from fgrad import (
-    ad_checkpoint,
-    checkpoint_policies,
-    core,
-    custom_batching,
-    custom_derivatives,
     dtypes,
     errors,
-    extend,
-    flatten_util,
-    lax,
-    nn,
     numpy,
-    ops,
-    test_util,
     tree,
     tree_util,
-    typing,
 )
 from fgrad.array import Array
 from fgrad.avals import ShapeDtypeStruct
@@ -75,8 +63,7 @@ from fgrad.transforms.pmap import pmap
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 
-_guard(numpy, numpy.linalg, numpy.fft, lax, nn, tree, tree_util, test_util, extend)
-_guard(ad_checkpoint, checkpoint_policies, core, custom_derivatives, flatten_util, lax.linalg, ops)
+_guard(numpy, numpy.linalg, numpy.fft, tree, tree_util)
 
 __version__ = "0.1.0"
 
@@ -91,6 +78,7 @@ __all__ = [
     "checkpoint_policies",
     "closure_convert",
     "config",
+    "core",
     "custom_batching",
     "custom_derivatives",
     "custom_gradient",
@@ -155,12 +143,52 @@ __all__ = [
 
 
 if _TYPE_CHECKING:
-    from fgrad import debug, experimental, image, random, scipy, sharding
+    from fgrad import (
+        ad_checkpoint,
+        checkpoint_policies,
+        core,
+        custom_batching,
+        custom_derivatives,
+        debug,
+        experimental,
+        extend,
+        flatten_util,
+        image,
+        lax,
+        nn,
+        ops,
+        random,
+        scipy,
+        sharding,
+        test_util,
+        typing,
+    )
     from fgrad.sharding import make_mesh
 
 # Namespaces that are imported when they are first asked for, since most programs start without them:
 # they put the boundaries around their functions themselves.
-_LATER = frozenset(("debug", "experimental", "image", "random", "scipy", "sharding"))
+_LATER = frozenset(
+    (
+        "ad_checkpoint",
+        "checkpoint_policies",
+        "core",
+        "custom_batching",
+        "custom_derivatives",
+        "debug",
+        "experimental",
+        "extend",
+        "flatten_util",
+        "image",
+        "lax",
+        "nn",
+        "ops",
+        "random",
+        "scipy",
+        "sharding",
+        "test_util",
+        "typing",
+    )
+)
 
 
 def __getattr__(name: str) -> _Any:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys as _sys
+
 from fgrad import checkpoint_policies
+from fgrad.source_info import guard as _guard
 from fgrad.transforms.checkpoint import checkpoint, remat
 from fgrad.transforms.checkpoint_policies import checkpoint_name
 
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "remat"]
+
+_guard(_sys.modules[__name__])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys as _sys
+
+from fgrad.source_info import guard as _guard
 from fgrad.transforms.checkpoint_policies import (
     checkpoint_dots,
     checkpoint_dots_with_no_batch_dims,
@@ -31,3 +34,5 @@ __all__ = [
     "save_from_both_policies",
     "save_only_these_names",
 ]
+
+_guard(_sys.modules[__name__])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys as _sys
 from typing import Any
 
 from fgrad import dtypes
@@ -10,6 +11,7 @@ from fgrad.avals import Aval, aval_of
 from fgrad.ir.jaxpr import Eqn as JaxprEqn
 from fgrad.ir.jaxpr import Jaxpr, Literal, Var
 from fgrad.numpy._support import DTypeLike, static_shape
+from fgrad.source_info import guard as _guard
 from fgrad.tracing import Tracer
 
 __all__ = ["Jaxpr", "JaxprEqn", "Literal", "ShapedArray", "Tracer", "Var", "get_aval"]
@@ -69,3 +71,6 @@ def get_aval(x: Any) -> Aval:
     True
     """
     return aval_of(value(x, "get_aval: x"))
+
+
+_guard(_sys.modules[__name__])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys as _sys
+
+from fgrad.source_info import guard as _guard
 from fgrad.transforms.closure_convert import closure_convert
 from fgrad.transforms.custom_gradient import custom_gradient
 from fgrad.transforms.custom_jvp import custom_jvp
@@ -23,3 +26,5 @@ __all__ = [
     "custom_vjp_primal_tree_values",
     "zero_from_primal",
 ]
+
+_guard(_sys.modules[__name__])

@@ -23,6 +23,7 @@ primitives again, so that they can be differentiated, batched and compiled in tu
 from __future__ import annotations
 
 import functools
+import sys as _sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -36,6 +37,7 @@ from fgrad.numpy._support import operand
 from fgrad.primitives import families
 from fgrad.primitives.families import common_dtype, match_aval, reshape, zeros_of
 from fgrad.primitives.shape import Concatenate, static_index
+from fgrad.source_info import guard as _guard
 from fgrad.tracing import Primitive, Tracer, derivative_rules
 
 __all__ = [
@@ -538,3 +540,6 @@ def elementwise(
     apply.__name__ = apply.__qualname__ = name
     apply.primitive = primitive  # type: ignore[attr-defined]
     return apply
+
+
+_guard(_sys.modules[__name__])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys as _sys
 from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any
@@ -16,6 +17,7 @@ from fgrad.numpy._support import operand
 from fgrad.primitives.elementwise import convert, real
 from fgrad.primitives.families import Convert, Full, common_dtype, reshape
 from fgrad.primitives.shape import Concatenate, static_index
+from fgrad.source_info import guard as _guard
 
 __all__ = ["ravel_pytree"]
 
@@ -117,3 +119,6 @@ def _leaf(part: Any, aval: Aval, mixed: bool) -> Any:
     if aval.weak:
         return Convert(dtype, True)(shaped)
     return convert(shaped, dtype)
+
+
+_guard(_sys.modules[__name__])

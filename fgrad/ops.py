@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys as _sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from fgrad.numpy._support import ArrayLike, operand, static_int, strong
 from fgrad.numpy.at import IndexRef
 from fgrad.primitives.families import Full
 from fgrad.primitives.reduction import Max
+from fgrad.source_info import guard as _guard
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown, make_known
 
@@ -317,3 +319,6 @@ def segment_min(
     return _segments(
         "segment_min", "min", _highest, data, segment_ids, num_segments, unique_indices, mode
     )
+
+
+_guard(_sys.modules[__name__])

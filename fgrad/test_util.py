@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys as _sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from fgrad.dtypes import float0, is_inexact
 from fgrad.errors import ArgumentError
 from fgrad.primitives.families import match_aval
 from fgrad.source_info import function_text
+from fgrad.source_info import guard as _guard
 from fgrad.transforms.jvp import jvp
 from fgrad.transforms.vjp import vjp
 
@@ -395,3 +397,6 @@ def _product(cotangents: Sequence[Any], tangents: Sequence[Any]) -> Array:
         (_wide(c), _wide(t)) for c, t in zip(cotangents, tangents, strict=True) if _is_inexact(c)
     ]
     return wrap(float(sum((np.sum(c * t).real for c, t in pairs), 0.0)))  # type: ignore[no-any-return]
+
+
+_guard(_sys.modules[__name__])

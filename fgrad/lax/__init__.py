@@ -1,5 +1,7 @@
 """Operations under the names and signatures of ``jax.lax``."""
 
+import sys as _sys
+
 from fgrad.lax import linalg
 from fgrad.lax.associative_scan import associative_scan
 from fgrad.lax.collectives import (
@@ -163,6 +165,7 @@ from fgrad.lax.types import (
     Precision,
     RoundingMethod,
 )
+from fgrad.source_info import guard as _guard
 from fgrad.transforms.branches import cond, switch
 from fgrad.transforms.checkpoint import stop_gradient
 from fgrad.transforms.custom_root import custom_root
@@ -327,3 +330,5 @@ __all__ = [
     "while_loop",
     "zeta",
 ]
+
+_guard(_sys.modules[__name__])

@@ -1,9 +1,9 @@
 """Linear algebra under the names and signatures of ``jax.lax.linalg``."""
 
 # mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
+import sys as _sys
 from typing import Any
 
 from fgrad import numpy as fnp
@@ -18,6 +18,7 @@ from fgrad.primitives.lu import OrderOfExchanges, lu_factors
 from fgrad.primitives.schur import Hessenberg, Schur
 from fgrad.primitives.solve import TriangularSolve
 from fgrad.primitives.tridiagonal import TridiagonalSolve
+from fgrad.source_info import guard as _guard
 
 __all__ = [
     "cholesky",
@@ -675,3 +676,6 @@ def tridiagonal_solve(
     fitted = fnp.promote_types(fnp.result_type(*map(wrap, diagonals)), aval_of(side).dtype)
     values = [wrap(x).astype(fitted) for x in (*diagonals, side)]
     return wrap(TridiagonalSolve()(*[operand(x, name) for x in values]))
+
+
+_guard(_sys.modules[__name__])

@@ -1,6 +1,7 @@
 """Functions of neural networks, with the names and meanings of ``jax.nn``."""
 
 import importlib as _importlib
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -41,6 +42,7 @@ from fgrad.nn.normalization import (
     softmax,
     standardize,
 )
+from fgrad.source_info import guard as _guard
 
 __all__ = [
     "celu",
@@ -88,3 +90,6 @@ def __getattr__(name: str) -> _Any:
     if name == "initializers":
         return _importlib.import_module("fgrad.nn.initializers")
     raise AttributeError(f"module 'fgrad.nn' has no attribute {name!r}")
+
+
+_guard(_sys.modules[__name__])

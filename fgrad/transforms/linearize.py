@@ -13,7 +13,7 @@ from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import is_inexact
 from fgrad.errors import DTypeError, NonLinearError
 from fgrad.ir.check import checked
-from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, eval_jaxpr, sub_jaxprs
 from fgrad.ir.passes import inline_calls
 from fgrad.primitives.elementwise import fmod, nextafter, remainder
 from fgrad.primitives.families import ZERO, Elementwise, Linear, add, zeros_of
@@ -210,7 +210,7 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
     pending: list[tuple[Eqn, list[bool], Any]] = []
     for eqn in jaxpr.eqns:
         active = [type(a) is Var and a in linear for a in eqn.inputs]
-        if any(active) and eqn.primitive.keeps_residuals:
+        if any(active) and eqn.primitive.keeps_residuals and sub_jaxprs(eqn.primitive):
             answers, pullback = _pulled_at_zero(eqn, active, env, who)
             for var, answer, depends in zip(eqn.outputs, answers, pullback.active, strict=True):
                 if depends:
@@ -270,7 +270,7 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
 def _pulled_at_zero(
     eqn: Eqn, active: Sequence[bool], env: dict[Var, Any], who: str
 ) -> tuple[Sequence[Any], Any]:
-    """The answers of a primitive that keeps residuals and its pullback, at zeros for the linear arguments.
+    """The answers of a loop or a branch and its pullback, at zeros for the arguments of the linear map.
 
     It is linear if it maps them to zeros, and keeps nothing that depends on them.
     """
@@ -291,8 +291,6 @@ def _pulled_at_zero(
     args = [next(zeros) if a else x for x, a in zip(given, active, strict=True)]
     with derivative_rules():
         answers, pullback = primitive.pull(tuple(active), args)
-    if not primitive.multiple_results:
-        answers = [answers]
     depends = dependent_outputs(kept, (True,) * len(avals), False)
     at_zero = [a for a, is_active in zip(answers, pullback.active, strict=True) if is_active]
     if any(depends) or not all(concrete(a) is None or _is_zero(a) for a in at_zero):
