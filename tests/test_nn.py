@@ -65,6 +65,7 @@ def test_the_table_has_every_function() -> None:
         "normalize",
         "one_hot",
         "initializers",
+        "dot_product_attention",
     }
     assert set(nn.__all__) == {*ACTIVATIONS, *others}
 

@@ -663,6 +663,7 @@ def test_a_traced_value_is_an_array() -> None:
 def test_special_functions_find_what_is_registered_later() -> None:
     from fgrad.numpy import protocols
 
+    before = dict(protocols._LATE)
     protocols.register_late("scipy.special", {"xlog1py": lambda x, y: x * fnp.log1p(y)})
     try:
         got = fgrad.grad(lambda x: scipy.special.xlog1py(x, 0.5 * x))(1.5)
@@ -672,5 +673,5 @@ def test_special_functions_find_what_is_registered_later() -> None:
         ) / 2e-6
         np.testing.assert_allclose(got, slope, rtol=1e-6)
     finally:
-        protocols._LATE.pop("scipy.special")
+        protocols._LATE.update(before)
         protocols._FUNCTIONS.pop(scipy.special.xlog1py, None)

@@ -16,6 +16,8 @@ from support import samples
 from support.modules import jax
 
 import fgrad
+import fgrad.random
+import fgrad.scipy.special  # both declare primitives that the tables of these tests name
 from fgrad.array import value, wrap
 from fgrad.errors import DTypeError, NonDifferentiableError
 from fgrad.primitives import special

@@ -69,7 +69,7 @@ def register(names: Iterable[str], ours: ModuleType, theirs: ModuleType) -> None
 
 def register_late(module: str, functions: Mapping[str, Callable[..., Any]]) -> None:
     """The same for a module that fgrad does not import by itself: it is looked at when it is there."""
-    _LATE[module] = functions
+    _LATE[module] = {**_LATE.get(module, {}), **functions}
 
 
 def counterpart(theirs: Any) -> Callable[..., Any] | None:
