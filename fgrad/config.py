@@ -135,9 +135,12 @@ class Config:
 
     def key(self) -> tuple[Any, ...]:
         """The flags that change what a trace looks like: part of every trace's cache key."""
+        # Written out, as this is read at every call of a compiled function; in the order of TRACE_FLAGS.
         return (self.enable_x64, self.default_prng_impl)
 
 
+#: The flags of `Config.key`, by name.
+TRACE_FLAGS = ("enable_x64", "default_prng_impl")
 config = Config()
 
 _jit_disabled: ContextVar[bool] = ContextVar("fgrad_jit_disabled", default=False)

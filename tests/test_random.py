@@ -789,3 +789,17 @@ def test_draws_of_bfloat16() -> None:
     assert weights.dtype == ours.dtype
     with pytest.raises(errors.DTypeError, match="float8"):
         random.normal(random.key(0), (3,), "float8_e4m3fn")
+
+
+def test_a_compiled_function_follows_the_default_implementation() -> None:
+    f = fgrad.jit(lambda seed: fgrad.random.key_data(fgrad.random.key(seed)))
+    threefry = f(3)
+    assert threefry.shape == (2,)
+    fgrad.config.update("fgrad_default_prng_impl", "philox")
+    try:
+        np.testing.assert_array_equal(f(3), fgrad.random.key_data(fgrad.random.key(3)))
+        assert "default_prng_impl has changed" in f.explain_misses()[-1]
+    finally:
+        fgrad.config.update("fgrad_default_prng_impl", "threefry2x32")
+    np.testing.assert_array_equal(f(3), threefry)
+    assert f.cache_info().misses == 2

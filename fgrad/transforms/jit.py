@@ -24,7 +24,7 @@ from fgrad.array import (
 )
 from fgrad.avals import Aval, ShapeDtypeStruct, aval_of
 from fgrad.compiler import compiled
-from fgrad.config import config, jit_is_disabled
+from fgrad.config import TRACE_FLAGS, config, jit_is_disabled
 from fgrad.dtypes import python_type
 from fgrad.errors import ArgumentError, StaleConstantError
 from fgrad.ir.jaxpr import Jaxpr
@@ -166,7 +166,7 @@ class JitFunction:
                 unusual = True
                 values.append(leaf)
         order = _tree.order_key(treedef) if table.has_order else ()
-        context = config.enable_x64, axes_in_scope()
+        context = config.key(), axes_in_scope()
         key = (tuple(kinds), order, static_key, context)
         entry = None if unusual else table.entries.get(key)
         if entry is None:
@@ -410,15 +410,16 @@ def explain_miss(key: Any, earlier: Sequence[Any], names: Sequence[str]) -> str:
     """Why a signature was not found among those seen before."""
     if not earlier:
         return "it was never called before"
-    treedef, kinds, _, static, (x64, axes) = key
+    treedef, kinds, _, static, (flags, axes) = key
     closest = min(earlier, key=lambda k: _distance(k, key))
     if closest[0] != treedef:
         new, known = tree_text(treedef), tree_text(closest[0])
         return f"the arguments have a new structure, {new} instead of {known}"
     if closest[3] != static:
         return f"a static argument is new: {_static_text(static)} instead of {_static_text(closest[3])}"
-    if closest[4][0] != x64:
-        return "the flag enable_x64 has changed"
+    for name, new, old in zip(TRACE_FLAGS, flags, closest[4][0], strict=True):
+        if new != old:
+            return f"the flag {name} has changed"
     if closest[4][1] != axes:
         return f"the named axes in scope are {dict(axes)} instead of {dict(closest[4][1])}"
     changes = [
