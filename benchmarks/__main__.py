@@ -26,6 +26,7 @@ SECTIONS = {
     "mlp-all-cores": ("benchmarks.bench_mlp", False),
     "compile": ("benchmarks.bench_compile", True),
     "random": ("benchmarks.bench_random", True),
+    "loops": ("benchmarks.bench_loops", True),
     "startup": ("benchmarks.bench_startup", False),
 }
 RESULT = "benchmark rows: "

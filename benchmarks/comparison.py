@@ -39,7 +39,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: times in seconds, or a time and its limit where there is no ratio."""
+    """A line of the table: times in seconds, or a time and its limit where there is no ratio.
+
+    What is no time says its unit. An infinite target judges nothing: the ratio is reported.
+    """
 
     name: str
     seconds: float
@@ -47,6 +50,7 @@ class Row:
     other_seconds: float | None
     ratio: float | None
     target: float
+    unit: str = "s"
 
     @property
     def met(self) -> bool:

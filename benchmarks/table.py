@@ -1,5 +1,6 @@
 """The table of results, as text."""
 
+import math
 from collections.abc import Sequence
 
 from benchmarks.comparison import Row
@@ -14,14 +15,20 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.3g} us"
 
 
+def amount(value: float, unit: str) -> str:
+    return duration(value) if unit == "s" else f"{value:,.0f} {unit}"
+
+
 def cells(row: Row, judged: bool) -> tuple[str, ...]:
     if row.ratio is None:
-        ratio, target = "", f"<= {duration(row.target)}"
+        ratio, target = "", f"<= {amount(row.target, row.unit)}"
     else:
         ratio, target = f"{row.ratio:.3f}", f"<= {row.target:.3g}"
-    other = "" if row.other_seconds is None else duration(row.other_seconds)
+    other = "" if row.other_seconds is None else amount(row.other_seconds, row.unit)
     verdict = ("met" if row.met else "MISSED") if judged else "same answer"
-    return row.name, duration(row.seconds), row.other_name, other, ratio, target, verdict
+    if math.isinf(row.target):
+        target, verdict = "", "reported" if judged else verdict
+    return row.name, amount(row.seconds, row.unit), row.other_name, other, ratio, target, verdict
 
 
 def render(sections: Sequence[tuple[str, Sequence[Row]]], judged: bool = True) -> str:
