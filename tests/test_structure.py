@@ -49,6 +49,7 @@ LAYERS = {
     "extend": 5,
     "debug": 5,
     "devices": 5,
+    "example_libraries": 5,
     "experimental": 5,
     "sharding": 5,
     "test_util": 5,
