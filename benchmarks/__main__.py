@@ -24,6 +24,8 @@ SECTIONS = {
     "eager": ("benchmarks.bench_eager_grad", True),
     "mlp": ("benchmarks.bench_mlp", True),
     "mlp-all-cores": ("benchmarks.bench_mlp", False),
+    "workloads": ("benchmarks.bench_workloads", True),
+    "workloads-all-cores": ("benchmarks.bench_workloads", False),
     "compile": ("benchmarks.bench_compile", True),
     "random": ("benchmarks.bench_random", True),
     "loops": ("benchmarks.bench_loops", True),

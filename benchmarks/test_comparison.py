@@ -1,5 +1,6 @@
 """The means of measurement, measured: answers that differ are found, ratios are what they say."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -49,6 +50,39 @@ def test_measure_gives_the_cost_of_an_operation(clock):
     assert row.seconds == pytest.approx(row.other_seconds / 2, rel=2e-2)
     assert row.other_seconds < 1.0
     assert row.met
+
+
+class Elsewhere:
+    """A program that takes just as long as it says."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def __call__(self):
+        return np.float64(1.0)
+
+    def timed(self, calls):
+        return self.seconds
+
+
+def test_programs_elsewhere_time_themselves():
+    medians, ratios = interleaved(Elsewhere(0.25), Elsewhere(0.5), budget=0.0)
+    assert medians == [0.25, 0.5]
+    assert ratios == [0.5, 1.0]
+
+
+def test_short_programs_may_take_an_allowance_longer(monkeypatch):
+    monkeypatch.setattr(
+        comparison,
+        "interleaved",
+        lambda *f: ([p.seconds for p in f], [f[0].seconds / f[1].seconds, 1.0]),
+    )
+    short = Comparison("p", Elsewhere(30e-6), Elsewhere(10e-6), "o", 1.0, 0, 1, 20e-6)
+    assert measure(short).met
+    assert not measure(dataclasses.replace(short, allowance=19e-6)).met
+    long = Comparison("p", Elsewhere(0.10001), Elsewhere(0.1), "o", 1.0, 0, 1, 20e-6)
+    assert measure(long).target == 1.0
+    assert not measure(long).met
 
 
 @pytest.mark.parametrize(
