@@ -13,6 +13,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 LAST_LINES = {
     "characters.py": "held-out cross entropy in nats per character: LSTM",
     "digits.py": "wrote",
+    "eight_schools.py": "worst R-hat",
     "fixed_point.py": "largest difference of implicit and unrolled gradients:",
     "lotka_volterra.py": "typical relative error of the fit:",
     "mauna_loa.py": "60 unseen months: forecast",
