@@ -27,7 +27,7 @@ EFFECTS = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 #: Posterior means with their Monte Carlo errors in posteriordb.
 PUBLISHED = {"mu": (4.411, 0.033), "tau": (3.602, 0.032)}
-CHAINS, WARM_UP, DRAWS = 8, 1000, 3000
+CHAINS, WARM_UP, DRAWS = 8, 1000, 2000
 LEAPS = 12
 ACCEPTED_SHARE = 0.9  # of the proposals, wanted while the step length adapts
 RHAT_TARGET, EFFECTIVE_TARGET = 1.01, 4000

@@ -18,6 +18,7 @@ LAST_LINES = {
     "lotka_volterra.py": "typical relative error of the fit:",
     "mauna_loa.py": "60 unseen months: forecast",
     "newton_cg.py": "norm of the gradient: Newton",
+    "private_sgd.py": "epsilon 2.56 at delta 1e-04:",
 }
 DRAWING = {"characters.py", "digits.py", "lotka_volterra.py", "mauna_loa.py"}
 
