@@ -78,6 +78,8 @@ class Config:
     num_cpu_devices: int
     #: Whether any check of every result is on.
     checks_results: bool
+    #: Changes with every update of a flag.
+    version = 0
 
     def __init__(self) -> None:
         values: dict[str, Any] = dict(_DEFAULTS) | dict.fromkeys(_INERT)
@@ -92,7 +94,9 @@ class Config:
         self._refresh()
 
     def _refresh(self) -> None:
-        self.__dict__["checks_results"] = self.check_jaxprs or self.debug_nans
+        # On the class: they are no flags.
+        Config.checks_results = self.check_jaxprs or self.debug_nans
+        Config.version += 1
 
     def __getattr__(self, name: str) -> Any:
         # Reached only for names that are not plain attributes: prefixed or unknown ones.

@@ -59,7 +59,8 @@ def named_axis(name: Hashable, user: str) -> NamedAxis:
 
 def axes_in_scope() -> tuple[tuple[Hashable, int], ...]:
     """Names and sizes, which a trace may depend on."""
-    return tuple([(axis.name, axis.size) for axis in _scope.get()])
+    axes = _scope.get()
+    return tuple([(axis.name, axis.size) for axis in axes]) if axes else ()
 
 
 @parameters

@@ -46,6 +46,7 @@ from fgrad.transforms._arguments import (
 )
 from fgrad.transforms.axis_names import axes_in_scope
 from fgrad.transforms.call import Call
+from fgrad.transforms.direct_call import MISS, direct_call
 from fgrad.transforms.make_jaxpr import struct, trace_to_jaxpr
 from fgrad.transforms.static import Static, infer_static, split_static
 
@@ -65,7 +66,7 @@ class CacheInfo(NamedTuple):
 class _Entry:
     """One signature of a jitted function: its program and the structure of its result."""
 
-    __slots__ = ("call", "captured_arrays", "jaxpr", "out_treedef", "run", "single")
+    __slots__ = ("call", "captured_arrays", "direct", "jaxpr", "out_treedef", "run", "single")
 
     def __init__(self, jaxpr: Jaxpr, out_treedef: Any) -> None:
         self.jaxpr = jaxpr
@@ -74,6 +75,8 @@ class _Entry:
         self.call = Call(jaxpr)
         self.run: Callable[..., list[Any]] | None = None
         self.captured_arrays: list[tuple[np.ndarray[Any, Any], int]] = []
+        #: The call of this signature alone, made when it is called again.
+        self.direct: Callable[[tuple[Any, ...]], Any] | None = None
 
 
 class _Table:
@@ -104,6 +107,8 @@ class JitFunction:
         self._options = (static_argnums, static_argnames, inline)
         self._positional_tables: dict[Any, _Table] = {}
         self._keyword_tables: dict[Any, _Table] = {}
+        #: The short way into the latest signature, and the state of the flags that it was made for.
+        self._direct: tuple[Callable[[tuple[Any, ...]], Any], int] | None = None
         self._hits = 0
         self._reasons: list[str] = []
         self._warned = False
@@ -113,6 +118,12 @@ class JitFunction:
         if jit_is_disabled():
             return self._fun(*args, **kwargs)
         try:
+            direct = self._direct
+            if direct and direct[1] == config.version and not (kwargs or axes_in_scope()):
+                result = direct[0](args)
+                if result is not MISS:
+                    self._hits += 1
+                    return result
             return self._run(args, kwargs)
         except Exception as error:
             filter_traceback(error)
@@ -191,9 +202,23 @@ class JitFunction:
             run = entry.run
             if run is None:
                 run = entry.run = compiled(entry.jaxpr).run
+            elif not (unusual or kwargs or static_key or context[1] or entry.captured_arrays):
+                self._shorten(entry, treedef)
             outs = run(*values)
         results = [wrap_own(out) for out in outs]
         return results[0] if entry.single else _tree.unflatten(entry.out_treedef, results)
+
+    def _shorten(self, entry: _Entry, treedef: Any) -> None:
+        """Let calls of this signature take the short way from now on."""
+        if entry.direct is None:
+            entry.direct = direct_call(
+                treedef,
+                entry.jaxpr.in_avals,
+                entry.out_treedef,
+                entry.run,  # type: ignore[arg-type]
+            )
+        if entry.direct is not None:
+            self._direct = entry.direct, config.version
 
     def _trace(
         self, args: Any, kwargs: Any, static: Static | None, treedef: Any, values: Sequence[Any]
@@ -260,6 +285,7 @@ class JitFunction:
         """Forget all compiled signatures."""
         self._positional_tables.clear()
         self._keyword_tables.clear()
+        self._direct = None
 
     def _cache_size(self) -> int:
         tables = [*self._positional_tables.values(), *self._keyword_tables.values()]
