@@ -20,13 +20,28 @@ from fgrad import (
 from fgrad.array import Array
 from fgrad.avals import ShapeDtypeStruct
 from fgrad.config import (
+    check_tracer_leaks,
     checking_leaks,
     config,
+    debug_key_reuse,
     debug_nans,
     default_device,
     default_matmul_precision,
+    default_prng_impl,
     disable_jit,
+    enable_checks,
+    enable_custom_prng,
     enable_x64,
+    explain_cache_misses,
+    log_compiles,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    softmax_custom_jvp,
+    threefry_partitionable,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
 )
 from fgrad.devices import (
     Device,
@@ -49,33 +64,38 @@ from fgrad.source_info import guard as _guard
 from fgrad.transforms.callback import pure_callback
 from fgrad.transforms.checkpoint import checkpoint, remat
 from fgrad.transforms.closure_convert import closure_convert
+from fgrad.transforms.compile_time import ensure_compile_time_eval
 from fgrad.transforms.custom_gradient import custom_gradient
 from fgrad.transforms.custom_jvp import custom_jvp
 from fgrad.transforms.custom_vjp import custom_vjp
+from fgrad.transforms.fwd_and_bwd import fwd_and_bwd
 from fgrad.transforms.grad import grad, value_and_grad
 from fgrad.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
-from fgrad.transforms.jit import jit
+from fgrad.transforms.jit import clear_caches, jit
 from fgrad.transforms.jvp import jvp
 from fgrad.transforms.linearize import linear_transpose, linearize
-from fgrad.transforms.make_jaxpr import eval_shape, make_jaxpr
+from fgrad.transforms.make_jaxpr import eval_shape, make_jaxpr, typeof
 from fgrad.transforms.named import named_call, named_scope
 from fgrad.transforms.pmap import pmap
 from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
+from fgrad.version import __version__, __version_info__
 
 _guard(numpy, numpy.linalg, numpy.fft, tree, tree_util)
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Array",
     "Device",
     "ShapeDtypeStruct",
+    "__version__",
+    "__version_info__",
     "ad_checkpoint",
     "block_until_ready",
+    "check_tracer_leaks",
     "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
+    "clear_caches",
     "closure_convert",
     "config",
     "core",
@@ -85,10 +105,12 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug",
+    "debug_key_reuse",
     "debug_nans",
     "default_backend",
     "default_device",
     "default_matmul_precision",
+    "default_prng_impl",
     "device_count",
     "device_get",
     "device_put",
@@ -97,13 +119,19 @@ __all__ = [
     "devices",
     "disable_jit",
     "dtypes",
+    "enable_checks",
+    "enable_custom_prng",
     "enable_x64",
+    "ensure_compile_time_eval",
     "errors",
     "eval_shape",
+    "example_libraries",
     "experimental",
+    "explain_cache_misses",
     "extend",
     "flatten_util",
     "float0",
+    "fwd_and_bwd",
     "grad",
     "hessian",
     "image",
@@ -117,26 +145,40 @@ __all__ = [
     "linearize",
     "local_device_count",
     "local_devices",
+    "log_compiles",
     "make_jaxpr",
     "make_mesh",
     "named_call",
     "named_scope",
     "nn",
     "numpy",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
     "ops",
     "pmap",
     "process_count",
     "process_index",
+    "profiler",
     "pure_callback",
     "random",
     "remat",
     "scipy",
     "sharding",
+    "softmax_custom_jvp",
+    "stages",
     "test_util",
+    "threefry_partitionable",
+    "tools",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
     "tree",
     "tree_util",
+    "typeof",
     "typing",
     "value_and_grad",
+    "version",
     "vjp",
     "vmap",
 ]
@@ -150,6 +192,7 @@ if _TYPE_CHECKING:
         custom_batching,
         custom_derivatives,
         debug,
+        example_libraries,
         experimental,
         extend,
         flatten_util,
@@ -157,10 +200,13 @@ if _TYPE_CHECKING:
         lax,
         nn,
         ops,
+        profiler,
         random,
         scipy,
         sharding,
+        stages,
         test_util,
+        tools,
         typing,
     )
     from fgrad.sharding import make_mesh
@@ -175,6 +221,7 @@ _LATER = frozenset(
         "custom_batching",
         "custom_derivatives",
         "debug",
+        "example_libraries",
         "experimental",
         "extend",
         "flatten_util",
@@ -182,10 +229,13 @@ _LATER = frozenset(
         "lax",
         "nn",
         "ops",
+        "profiler",
         "random",
         "scipy",
         "sharding",
+        "stages",
         "test_util",
+        "tools",
         "typing",
     )
 )

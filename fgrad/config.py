@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -26,33 +28,77 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "default_prng_impl": ("threefry2x32", "philox", "rbg", "unsafe_rbg"),
     # The bits of threefry are those of the partitionable form, JAX's default.
     "threefry_partitionable": (None, True),
+    # What is looked for is NaN, by the flag debug_nans.
+    "debug_infs": (None, False),
     "traceback_filtering": ("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
 }
 # Flags of JAX that choose hardware, precision or caches that do not exist here: accepted, kept, unused.
-_INERT = (
-    "platform_name",
-    "platforms",
-    "default_matmul_precision",
-    "default_device",
-    "numpy_rank_promotion",
-    "numpy_dtype_promotion",
-    "debug_infs",
-    "log_compiles",
-    "compilation_cache_dir",
-    "persistent_cache_min_compile_time_secs",
-    "persistent_cache_min_entry_size_bytes",
-    "threefry_partitionable",
-    "transfer_guard",
-    "check_tracer_leaks",
-    "enable_custom_prng",
-)
+_INERT: dict[str, Any] = dict.fromkeys(
+    (
+        "array_garbage_collection_guard",
+        "captured_constants_warn_bytes",
+        "check_tracer_leaks",
+        "compilation_cache_dir",
+        "compilation_cache_max_size",
+        "cpu_collectives_implementation",
+        "debug_infs",
+        "debug_log_modules",
+        "default_device",
+        "default_matmul_precision",
+        "enable_compilation_cache",
+        "enable_custom_prng",
+        "enable_pgle",
+        "exec_time_optimization_effort",
+        "hlo_source_file_canonicalization_regex",
+        "include_full_tracebacks_in_locations",
+        "legacy_prng_key",
+        "logging_level",
+        "memory_fitting_effort",
+        "optimization_level",
+        "persistent_cache_enable_xla_caches",
+        "persistent_cache_min_compile_time_secs",
+        "persistent_cache_min_entry_size_bytes",
+        "platform_name",
+        "platforms",
+        "raise_persistent_cache_errors",
+        "softmax_custom_jvp",
+        "spmd_mode",
+        "threefry_partitionable",
+        "traceback_in_locations_limit",
+        "transfer_guard",
+        "transfer_guard_device_to_device",
+        "transfer_guard_device_to_host",
+        "transfer_guard_host_to_device",
+        "use_shardy_partitioner",
+    )
+) | {"numpy_dtype_promotion": "standard", "numpy_rank_promotion": "allow"}
+# Other names of flags, as JAX has them.
+_SYNONYMS = {"enable_checks": "check_jaxprs", "log_compiles": "explain_cache_misses"}
+# Checks that are accepted, since correct programs run the same without them, and never happen.
+_UNCHECKED = {
+    "numpy_dtype_promotion": (("standard", "strict"), "dtypes are promoted by NumPy's rules"),
+    "numpy_rank_promotion": (("allow", "warn", "raise"), "arrays are broadcast by NumPy's rules"),
+}
 
 
 def _short(name: str) -> str:
     for prefix in ("fgrad_", "jax_"):
         if name.startswith(prefix):
-            return name[len(prefix) :]
-    return name
+            name = name[len(prefix) :]
+            break
+    return _SYNONYMS.get(name, name)
+
+
+def _switch(text: str) -> bool | None:
+    """The truth value that a text stands for."""
+    low = text.lower()
+    return (
+        True
+        if low in ("1", "true", "on", "yes")
+        else False
+        if low in ("0", "false", "off", "no")
+        else None
+    )
 
 
 class Config:
@@ -82,12 +128,11 @@ class Config:
     version = 0
 
     def __init__(self) -> None:
-        values: dict[str, Any] = dict(_DEFAULTS) | dict.fromkeys(_INERT)
+        values: dict[str, Any] = _DEFAULTS | _INERT
         for name, default in _DEFAULTS.items():
             text = os.environ.get("FGRAD_" + name.upper())
             if text is not None:
-                is_flag = isinstance(default, bool)
-                values[name] = text.lower() in ("1", "true", "on", "yes") if is_flag else text
+                values[name] = bool(_switch(text)) if isinstance(default, bool) else text
                 if name == "num_cpu_devices":
                     values[name] = int(text)
         self.__dict__.update(values)
@@ -103,9 +148,7 @@ class Config:
         short = _short(name)
         if short != name and short in self.__dict__:
             return self.__dict__[short]
-        raise ConfigError(
-            f"no configuration flag {name!r}; the flags are {', '.join(self.__dict__)}"
-        )
+        raise ConfigError(f"no configuration flag {name!r}; the flags are {', '.join(self.values)}")
 
     def update(self, name: str, value: Any) -> None:
         """Set a flag for the whole process.
@@ -123,11 +166,20 @@ class Config:
             If there is no such flag, or it does not take this value.
         """
         short = _short(name)
-        if short not in self.__dict__:
+        if short not in _DEFAULTS and short not in _INERT:
             raise ConfigError(
-                f"no configuration flag {name!r}; the flags are {', '.join(self.__dict__)}"
+                f"no configuration flag {name!r}; the flags are {', '.join(self.values)}"
             )
         default = _DEFAULTS.get(short)
+        if short in _UNCHECKED:
+            choices, instead = _UNCHECKED[short]
+            if value not in choices:
+                raise ConfigError(f"flag {name!r} takes one of {choices}, got {value!r}")
+            if value != choices[0]:
+                warnings.warn(
+                    f"flag {name!r} is {value!r}, but fgrad does not check this: {instead}",
+                    stacklevel=2,
+                )
         if isinstance(default, bool) and not isinstance(value, (bool, int)):
             raise ConfigError(f"flag {name!r} takes True or False, got {value!r}")
         if short == "num_cpu_devices" and (type(value) is not int or value < 1):
@@ -137,10 +189,143 @@ class Config:
         self.__dict__[short] = bool(value) if isinstance(default, bool) else value
         self._refresh()
 
+    def read(self, name: str) -> Any:
+        """The value of a flag.
+
+        Parameters
+        ----------
+        name : str
+            The flag, bare or with the prefix ``fgrad_`` or ``jax_``.
+
+        Returns
+        -------
+        object
+
+        Raises
+        ------
+        ConfigError
+            If there is no such flag.
+
+        Examples
+        --------
+        >>> import fgrad
+        >>> fgrad.config.read("jax_enable_x64")
+        True
+        """
+        short = _short(name)
+        if short not in _DEFAULTS and short not in _INERT:
+            raise ConfigError(
+                f"no configuration flag {name!r}; the flags are {', '.join(self.values)}"
+            )
+        return self.__dict__[short]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """All flags and their values; a flag is looked up by its bare name or a prefixed one."""
+        return _Values({name: self.__dict__[name] for name in (*_DEFAULTS, *_INERT)})
+
+    @property
+    def config(self) -> Config:
+        """The flags themselves: programs have ``from jax.config import config``."""
+        return self
+
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether numbers have 64 bits by default."""
+        return self.enable_x64
+
+    def parse_flags_with_absl(self) -> None:
+        """Set flags from the command line: ``--jax_enable_x64=true``, ``--fgrad_debug_nans``, ``--nojax_...``.
+
+        Other arguments are left to the program. Where the package ``absl`` is installed, its parser is told
+        of the flags too.
+
+        Raises
+        ------
+        ConfigError
+            If a flag does not take the given value.
+
+        Examples
+        --------
+        >>> import fgrad
+        >>> fgrad.config.parse_flags_with_absl()
+        """
+        self._define_absl_flags()
+        self._parse(sys.argv[1:])
+
+    def config_with_absl(self) -> None:
+        """Let the command line parser of ``absl`` set flags, as in ``--jax_enable_x64=true``.
+
+        Without that package, this does nothing.
+
+        Examples
+        --------
+        >>> import fgrad
+        >>> fgrad.config.config_with_absl()
+        """
+        if self._define_absl_flags():
+            from absl import app  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+            app.call_after_init(lambda: self._parse(sys.argv[1:]))
+
+    def _define_absl_flags(self) -> bool:
+        """Make the flags known to the command line parser of absl, if it is installed."""
+        try:
+            from absl import flags  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        except ImportError:
+            return False
+        for short, default in (_DEFAULTS | _INERT).items():
+            for prefix in ("fgrad_", "jax_"):
+                if prefix + short in flags.FLAGS:
+                    continue
+                define = flags.DEFINE_bool if isinstance(default, bool) else flags.DEFINE_string
+                define(prefix + short, None, f"The flag {short} of fgrad.config.")
+        return True
+
+    def _parse(self, arguments: Sequence[str]) -> None:
+        for argument in arguments:
+            if argument == "--":
+                break
+            name, given, text = argument.lstrip("-").partition("=")
+            off = name.startswith(("nofgrad_", "nojax_"))
+            name = name[2:] if off else name
+            if not argument.startswith("-") or not name.startswith(("fgrad_", "jax_")):
+                continue
+            short = _short(name)
+            if short not in _DEFAULTS and short not in _INERT:
+                continue
+            value: Any = text if given else not off
+            if isinstance(_DEFAULTS.get(short), bool) and given:
+                value = _switch(text)
+                if value is None:
+                    raise ConfigError(f"flag {name!r} takes true or false, got {text!r}")
+            elif isinstance(_DEFAULTS.get(short), int) and given and text.isdigit():
+                value = int(text)
+            self.update(name, value)
+
     def key(self) -> tuple[Any, ...]:
         """The flags that change what a trace looks like: part of every trace's cache key."""
         # Written out, as this is read at every call of a compiled function; in the order of TRACE_FLAGS.
         return (self.enable_x64, self.default_prng_impl)
+
+
+class _Values(Mapping[str, Any]):
+    """Flags by name, which is bare or has a prefix."""
+
+    def __init__(self, flags: dict[str, Any]) -> None:
+        self._flags = flags
+
+    def __getitem__(self, name: str) -> Any:
+        return self._flags[_short(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._flags)
+
+    def __len__(self) -> int:
+        return len(self._flags)
+
+    def __repr__(self) -> str:
+        return repr(self._flags)
 
 
 #: The flags of `Config.key`, by name.
@@ -288,3 +473,143 @@ def checking_leaks() -> contextlib.AbstractContextManager[None]:
     ...     pass
     """
     return _flag("check_tracer_leaks", True)
+
+
+def _switched(name: str, title: str, note: str, takes: str, argument: str) -> Any:
+    """A context manager that sets a flag of JAX."""
+
+    def manager(new_val: Any = True) -> contextlib.AbstractContextManager[None]:
+        return _flag(_short(name), new_val)
+
+    manager.__name__ = manager.__qualname__ = name
+    manager.__doc__ = f"""{title}
+
+    Parameters
+    ----------
+    new_val : {takes}
+
+    Returns
+    -------
+    context manager
+        It holds for the whole process while it is open. {note}
+
+    Raises
+    ------
+    ConfigError
+        If the flag does not take this value.
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> with fgrad.{name}({argument}):
+    ...     pass
+    """
+    return manager
+
+
+_ONE_MEMORY = "Arrays lie in one memory, between which nothing is copied."
+log_compiles = _switched(
+    "log_compiles",
+    "Warn about each compilation and say why it happens, inside a ``with`` block.",
+    "The same as the flag ``explain_cache_misses``.",
+    "bool",
+    "False",
+)
+explain_cache_misses = _switched(
+    "explain_cache_misses",
+    "Warn about each compilation and say why it happens, inside a ``with`` block.",
+    "",
+    "bool",
+    "False",
+)
+enable_checks = _switched(
+    "enable_checks",
+    "Check the type of every result and of every jaxpr, inside a ``with`` block.",
+    "The same as the flag ``check_jaxprs``.",
+    "bool",
+    "True",
+)
+check_tracer_leaks = _switched(
+    "check_tracer_leaks",
+    "Accepted for compatibility: the use of a leaked tracer is always an error.",
+    "",
+    "bool",
+    "True",
+)
+enable_custom_prng = _switched(
+    "enable_custom_prng",
+    "Accepted for compatibility: ``random.key`` makes typed keys, ``random.PRNGKey`` plain arrays.",
+    "",
+    "bool",
+    "True",
+)
+debug_key_reuse = _switched(
+    "debug_key_reuse",
+    "Report random keys that are used twice, inside a ``with`` block.",
+    "",
+    "bool",
+    "True",
+)
+default_prng_impl = _switched(
+    "default_prng_impl",
+    "Choose the generator of new random keys, inside a ``with`` block.",
+    "",
+    'one of "threefry2x32", "philox", "rbg", "unsafe_rbg"',
+    '"philox"',
+)
+threefry_partitionable = _switched(
+    "threefry_partitionable",
+    "Accepted for compatibility: random bits are always those of the partitionable form, JAX's default.",
+    "",
+    "True",
+    "True",
+)
+softmax_custom_jvp = _switched(
+    "softmax_custom_jvp",
+    "Accepted for compatibility: softmax always has a derivative rule of its own.",
+    "",
+    "bool",
+    "True",
+)
+numpy_dtype_promotion = _switched(
+    "numpy_dtype_promotion",
+    "Choose how dtypes are promoted, inside a ``with`` block: by NumPy's rules in any case.",
+    'For "strict", which in JAX refuses operands of different dtypes, there is a warning that nothing checks it.',
+    '"standard" or "strict"',
+    '"standard"',
+)
+numpy_rank_promotion = _switched(
+    "numpy_rank_promotion",
+    "Choose whether arrays of different ranks broadcast, inside a ``with`` block: they do in any case.",
+    'For "warn" and "raise" there is a warning that nothing checks it.',
+    '"allow", "warn" or "raise"',
+    '"allow"',
+)
+transfer_guard = _switched(
+    "transfer_guard",
+    "Accepted for compatibility: nothing is transferred.",
+    _ONE_MEMORY,
+    "str",
+    '"disallow"',
+)
+transfer_guard_device_to_host = _switched(
+    "transfer_guard_device_to_host",
+    "Accepted for compatibility: nothing is transferred.",
+    _ONE_MEMORY,
+    "str",
+    '"disallow"',
+)
+transfer_guard_host_to_device = _switched(
+    "transfer_guard_host_to_device",
+    "Accepted for compatibility: nothing is transferred.",
+    _ONE_MEMORY,
+    "str",
+    '"disallow"',
+)
+transfer_guard_device_to_device = _switched(
+    "transfer_guard_device_to_device",
+    "Accepted for compatibility: nothing is transferred.",
+    _ONE_MEMORY,
+    "str",
+    '"disallow"',
+)

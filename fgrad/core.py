@@ -13,8 +13,18 @@ from fgrad.ir.jaxpr import Jaxpr, Literal, Var
 from fgrad.numpy._support import DTypeLike, static_shape
 from fgrad.source_info import guard as _guard
 from fgrad.tracing import Tracer
+from fgrad.transforms.compile_time import ensure_compile_time_eval
 
-__all__ = ["Jaxpr", "JaxprEqn", "Literal", "ShapedArray", "Tracer", "Var", "get_aval"]
+__all__ = [
+    "Jaxpr",
+    "JaxprEqn",
+    "Literal",
+    "ShapedArray",
+    "Tracer",
+    "Var",
+    "ensure_compile_time_eval",
+    "get_aval",
+]
 
 
 class _IsAval(type):

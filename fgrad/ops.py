@@ -321,4 +321,28 @@ def segment_min(
     )
 
 
+#: The functions that x.at[...] has taken the place of, and its methods.
+_UPDATES = {
+    "index_update": "set(values)",
+    "index_add": "add(values)",
+    "index_mul": "multiply(values)",
+    "index_min": "min(values)",
+    "index_max": "max(values)",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _UPDATES:
+        raise AttributeError(
+            f"fgrad.ops.{name}(x, index, values) does not exist, as it no longer does in JAX; write "
+            f"x.at[index].{_UPDATES[name]}"
+        )
+    if name == "index":
+        raise AttributeError(
+            "fgrad.ops.index[...] does not exist, as it no longer does in JAX; write the index itself, as in "
+            "x.at[1:, 0].set(values)"
+        )
+    raise AttributeError(f"module 'fgrad.ops' has no attribute {name!r}")
+
+
 _guard(_sys.modules[__name__])

@@ -1,5 +1,24 @@
 """What JAX keeps under ``jax.experimental``."""
 
+from functools import partial
+from typing import Any
+
+from fgrad import source_info
+from fgrad.config import enable_x64 as _enable_x64
 from fgrad.transforms.callback import io_callback
 
 __all__ = ["io_callback"]
+
+
+def __getattr__(name: str) -> Any:
+    found: Any
+    if name == "enable_x64":
+        new, found = "fgrad.enable_x64", _enable_x64
+    elif name == "disable_x64":
+        new, found = "fgrad.enable_x64(False)", partial(_enable_x64, False)
+    else:
+        raise AttributeError(f"module 'fgrad.experimental' has no attribute {name!r}")
+    source_info.warn(
+        f"fgrad.experimental.{name} is deprecated, as it is in JAX; use {new}", DeprecationWarning
+    )
+    return found

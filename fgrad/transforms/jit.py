@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+import weakref
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -45,8 +46,9 @@ from fgrad.transforms._arguments import (
     tree_text,
 )
 from fgrad.transforms.axis_names import axes_in_scope
-from fgrad.transforms.call import Call
 from fgrad.transforms.direct_call import MISS, direct_call
+from fgrad.transforms.call import Call
+from fgrad.transforms.cost import MemoryStats, cost_analysis, memory_analysis
 from fgrad.transforms.make_jaxpr import struct, trace_to_jaxpr
 from fgrad.transforms.static import Static, infer_static, split_static
 
@@ -109,6 +111,7 @@ class JitFunction:
         self._keyword_tables: dict[Any, _Table] = {}
         #: The short way into the latest signature, and the state of the flags that it was made for.
         self._direct: tuple[Callable[[tuple[Any, ...]], Any], int] | None = None
+        _alive.add(self)
         self._hits = 0
         self._reasons: list[str] = []
         self._warned = False
@@ -324,6 +327,27 @@ class JitFunction:
         return self.lower(*args, **kwargs).out_info
 
 
+#: The compiled functions that somebody holds.
+_alive: weakref.WeakSet[JitFunction] = weakref.WeakSet()
+
+
+@boundary
+def clear_caches() -> None:
+    """Forget all compiled signatures of all compiled functions: the next calls compile again.
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> f = fgrad.jit(lambda x: 2.0 * x)
+    >>> y = f(3.0)
+    >>> fgrad.clear_caches()
+    >>> f.cache_info().size
+    0
+    """
+    for function in list(_alive):
+        function.clear_cache()
+
+
 def _strip(tree: Any) -> Any:
     return _tree.map(lambda leaf: 0 if isinstance(leaf, ShapeDtypeStruct) else leaf, tree)
 
@@ -366,9 +390,46 @@ class Lowered:
         """The shapes and dtypes of the result."""
         return _tree.unflatten(self._out_treedef, [struct(a) for a in self.jaxpr.out_avals])
 
-    def as_text(self) -> str:
-        """The program as text."""
-        return str(self.jaxpr)
+    @property
+    def in_avals(self) -> tuple[Aval, ...]:
+        """The types of the leaves of the arguments."""
+        return self.jaxpr.in_avals[len(self._captured) :]
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text: in the dialect "jaxpr", or "python" for the NumPy code."""
+        found = self.compiler_ir(dialect)
+        return found if isinstance(found, str) else str(found)
+
+    @boundary
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program in a dialect: "jaxpr", which is the default, or "python" for the NumPy code.
+
+        Raises
+        ------
+        ArgumentError
+            For the dialects of other compilers, such as "hlo" and "stablehlo".
+        """
+        if dialect in (None, "jaxpr"):
+            return self.jaxpr
+        if dialect in ("python", "numpy"):
+            return self.source
+        raise ArgumentError(
+            f'compiler_ir: dialect is {dialect!r}, but functions are compiled to NumPy code; give "jaxpr" or '
+            '"python"'
+        )
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Operations and bytes of one run, counted from the program.
+
+        Returns
+        -------
+        dict
+            ``"flops"``: sums, products and other simple operations on elements, two for each term of a matrix
+            product. ``"transcendentals"``: elements of exponentials, sines and their kin. ``"bytes accessed"``:
+            of all operands and results that are no views. Of branches the dearest counts; a ``while_loop``
+            counts once. Sorting, indexing and factorizations count no operations.
+        """
+        return cost_analysis(self.jaxpr)
 
     def cost(self) -> dict[str, int]:
         """Figures of the program: equations, bytes of constants, of arguments and of results.
@@ -408,9 +469,32 @@ class Compiled:
         """The NumPy code that runs."""
         return compiled(self._jaxpr).source
 
+    @property
+    def in_avals(self) -> tuple[Aval, ...]:
+        """The types of the leaves of the arguments."""
+        return self._jaxpr.in_avals[len(self._captured) :]
+
+    @property
+    def out_info(self) -> Any:
+        """The shapes and dtypes of the result."""
+        return _tree.unflatten(self._out_treedef, [struct(a) for a in self._jaxpr.out_avals])
+
     def as_text(self) -> str:
         """The NumPy code that runs."""
         return self.source
+
+    def runtime_executable(self) -> Any:
+        """The function on plain NumPy arrays that runs."""
+        return compiled(self._jaxpr).run
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Operations and bytes of one run, counted from the simplified program as `Lowered.cost_analysis` does."""
+        return cost_analysis(compiled(self._jaxpr).simplified)
+
+    def memory_analysis(self) -> MemoryStats:
+        """Bytes of arguments, results and intermediate values, counted from the simplified program."""
+        executable = compiled(self._jaxpr)
+        return memory_analysis(executable.simplified, executable.source)
 
     @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

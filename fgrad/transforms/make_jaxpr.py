@@ -128,3 +128,27 @@ def struct(x: Any) -> ShapeDtypeStruct:
     """The type of a value as users see it."""
     aval = x if isinstance(x, Aval) else aval_of(value(x))
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak)
+
+
+@boundary
+def typeof(x: Any) -> Aval:
+    """The type of an array, number or traced value.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    ShapedArray
+        With ``shape``, ``dtype`` and ``weak_type``.
+
+    Examples
+    --------
+    >>> import fgrad, numpy as np
+    >>> fgrad.typeof(np.zeros((2, 3), np.float32)).shape
+    (2, 3)
+    >>> fgrad.typeof(1.0).weak_type
+    True
+    """
+    return aval_of(value(x, "typeof: x"))

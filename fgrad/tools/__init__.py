@@ -1,0 +1,1 @@
+"""What JAX keeps under ``jax.tools``, as far as programs ask for it."""
