@@ -12,6 +12,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 #: The last line that each prints, up to its figures.
 LAST_LINES = {
     "characters.py": "held-out cross entropy in nats per character: LSTM",
+    "convnet_digits.py": "accuracy on 360 unseen digits:",
     "digits.py": "wrote",
     "eight_schools.py": "worst R-hat",
     "fixed_point.py": "largest difference of implicit and unrolled gradients:",
@@ -20,7 +21,7 @@ LAST_LINES = {
     "newton_cg.py": "norm of the gradient: Newton",
     "private_sgd.py": "epsilon 2.56 at delta 1e-04:",
 }
-DRAWING = {"characters.py", "digits.py", "lotka_volterra.py", "mauna_loa.py"}
+DRAWING = {"characters.py", "convnet_digits.py", "digits.py", "lotka_volterra.py", "mauna_loa.py"}
 
 
 def test_every_example_is_run() -> None:
