@@ -397,7 +397,7 @@ NOT_OF_SIZE = {
         "ScatterSet ScatterAdd ScatterMultiply ScatterMin ScatterMax ProductOfOthers StableOrder "
         "Sort Argsort "
         "Permute Argpartition Lexsort Searchsorted Nonzero Bincount Unique "
-        "Fourier RealFourier InverseRealFourier PackBits UnpackBits".split()
+        "Fourier RealFourier InverseRealFourier Cosines PackBits UnpackBits".split()
     ),
     "one": frozenset(),
     "empty": frozenset(

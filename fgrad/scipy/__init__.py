@@ -1,10 +1,36 @@
 """Functions under the names of ``jax.scipy``, which are those of SciPy."""
 
-from fgrad.scipy import integrate, linalg, ndimage, optimize, signal, sparse, special, stats
+from fgrad.scipy import (
+    cluster,
+    fft,
+    integrate,
+    interpolate,
+    linalg,
+    ndimage,
+    optimize,
+    signal,
+    sparse,
+    special,
+    stats,
+)
 from fgrad.source_info import guard as _guard
 
-__all__ = ["integrate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats"]
+__all__ = [
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "special",
+    "stats",
+]
 
 _guard(
-    *[module for name in __all__ if hasattr(module := globals()[name], "__all__")], sparse.linalg
+    *[module for name in __all__ if hasattr(module := globals()[name], "__all__")],
+    cluster.vq,
+    sparse.linalg,
 )

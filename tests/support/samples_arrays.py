@@ -14,6 +14,7 @@ from fgrad.primitives import (
     bits,
     contraction,
     convolution,
+    cosine_transform,
     cumulative,
     families,
     fft,
@@ -652,6 +653,16 @@ def _inverse_real_fourier(d: Draw) -> Sample:
     shape, axis, dtype = _lines(d, True)
     length = max(1, 2 * (shape[axis] - 1) + d.integer(0, 1))
     transform = fft.InverseRealFourier(axis, length, _norm(d))
+    return plain(d, transform, shape, dtype, exact=False, slack=8.0)
+
+
+@sample("Cosines")
+def _cosines(d: Draw) -> Sample:
+    shape, axis, dtype = _lines(d, True)
+    kind = d.integer(1, 4)
+    if kind == 1 and shape[axis] < 2:
+        raise NotApplicable
+    transform = cosine_transform.Cosines(kind, axis)
     return plain(d, transform, shape, dtype, exact=False, slack=8.0)
 
 
