@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fgrad import dtypes
-from fgrad.config import config
+from fgrad.config import switches
 from fgrad.errors import ShapeError
 
 Shape = tuple[int, ...]
@@ -100,7 +100,7 @@ WEAK_FLOAT = _WEAK_64[float]
 
 def weak_aval(kind: type) -> Aval:
     """The aval of a Python scalar of type `kind`."""
-    return (_WEAK_64 if config.enable_x64 else _WEAK_32)[kind]
+    return (_WEAK_64 if switches.enable_x64 else _WEAK_32)[kind]
 
 
 def aval_of(value: Any) -> Aval:

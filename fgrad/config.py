@@ -101,6 +101,22 @@ def _switch(text: str) -> bool | None:
     )
 
 
+class Switches:
+    """What operations read of the flags: plain attributes of a class without a search for other names."""
+
+    __slots__ = ("as_numpy", "check_jaxprs", "checks_results", "debug_nans", "enable_x64")
+    enable_x64: bool
+    check_jaxprs: bool
+    debug_nans: bool
+    #: Whether any check of every result is on.
+    checks_results: bool
+    #: Whether an operation on arrays gives what NumPy's gives: nothing is checked, or cut to 32 bits.
+    as_numpy: bool
+
+
+switches = Switches()
+
+
 class Config:
     """The flags of fgrad.
 
@@ -115,15 +131,12 @@ class Config:
     True
     """
 
-    # Plain attributes rather than look-ups: these are read on every operation.
     enable_x64: bool
     check_jaxprs: bool
     debug_nans: bool
     debug_key_reuse: bool
     default_prng_impl: str
     num_cpu_devices: int
-    #: Whether any check of every result is on.
-    checks_results: bool
     #: Changes with every update of a flag.
     version = 0
 
@@ -139,8 +152,12 @@ class Config:
         self._refresh()
 
     def _refresh(self) -> None:
-        # On the class: they are no flags.
-        Config.checks_results = self.check_jaxprs or self.debug_nans
+        switches.enable_x64 = self.enable_x64
+        switches.check_jaxprs = self.check_jaxprs
+        switches.debug_nans = self.debug_nans
+        switches.checks_results = self.check_jaxprs or self.debug_nans
+        switches.as_numpy = self.enable_x64 and not switches.checks_results
+        # On the class: it is no flag.
         Config.version += 1
 
     def __getattr__(self, name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fgrad.config import config
+from fgrad.config import switches
 from fgrad.errors import DTypeError
 
 
@@ -131,7 +131,7 @@ def promotion_of_narrow(avals: Iterable[Any], wide: np.dtype[Any]) -> np.dtype[A
 
 def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype that values of `dtype` have under the current configuration."""
-    if config.enable_x64:
+    if switches.enable_x64:
         return dtype
     return _TO_32.get(dtype, dtype)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,13 @@ from fgrad.array import Array, plain, value, wrap
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, InPlaceError
 from fgrad.numpy import protocols
+from fgrad.numpy._elementwise import on_one_array, on_two_arrays
 from fgrad.numpy._support import nested
 from fgrad.numpy.indexing import IndexRef, IndexUpdater, getitem
 from fgrad.numpy.ufuncs import raised
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.contraction import matmul
+from fgrad.primitives.families import Elementwise
 from fgrad.primitives.special import SCIPY_UFUNCS
 from fgrad.source_info import boundary, guard_methods, here, result_is_dropped
 from fgrad.tracing import Tracer
@@ -85,14 +88,15 @@ def _binary(apply: Callable[[Any, Any], Any], reflected: bool = False) -> Callab
                 return NotImplemented
         return wrap(apply(other, plain(self) if type(self) is Array else self))
 
-    return backward if reflected else forward
+    operator = backward if reflected else forward
+    return on_two_arrays(apply, operator, reflected) if isinstance(apply, Elementwise) else operator
 
 
 def _unary(apply: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def operator(self: Any, /) -> Any:
         return wrap(apply(_inside(self)))
 
-    return operator
+    return on_one_array(apply, operator) if isinstance(apply, Elementwise) else operator
 
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -245,20 +249,9 @@ def _view(self: Tracer, dtype: Any = None, type: Any = None) -> Any:
     )
 
 
-def _method(name: str) -> Callable[..., Any]:
-    function = getattr(fnp, name)
-
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(self, *args, **kwargs)
-
-    method.__name__ = name
-    method.__doc__ = f"``fgrad.numpy.{name}`` of this array."
-    return method
-
-
 def _sorted_copy(name: str) -> Callable[..., Any]:
     """A method that changes a NumPy array, and here returns a changed one."""
-    method = _method(name)
+    method = getattr(fnp, name)
 
     def sort(self: Any, *args: Any, **kwargs: Any) -> Any:
         if result_is_dropped():
@@ -269,7 +262,7 @@ def _sorted_copy(name: str) -> Callable[..., Any]:
         return method(self, *args, **kwargs)
 
     sort.__name__ = name
-    sort.__doc__ = method.__doc__
+    sort.__doc__ = f"``fgrad.numpy.{name}`` of this array."
     return sort
 
 
@@ -323,7 +316,7 @@ def _operators() -> dict[str, Any]:
 def _shared() -> dict[str, Any]:
     return {
         **_operators(),
-        **{name: _method(name) for name in METHODS},
+        **{name: getattr(fnp, name) for name in METHODS},
         **{name: _sorted_copy(name) for name in ("sort", "partition")},
         "__getitem__": _get,
         "__setitem__": _assign,
@@ -333,12 +326,12 @@ def _shared() -> dict[str, Any]:
         "__contains__": _contains,
         "__array_priority__": 1000,
         "__array_namespace__": lambda self, *, api_version=None: fnp,
-        "T": property(lambda self: fnp.transpose(self)),
-        "mT": property(lambda self: fnp.matrix_transpose(self)),
+        "T": property(fnp.transpose),
+        "mT": property(fnp.matrix_transpose),
         "at": property(lambda self: IndexUpdater(self)),
-        "real": property(lambda self: fnp.real(self)),
-        "imag": property(lambda self: fnp.imag(self)),
-        "flat": property(lambda self: fnp.ravel(self)),
+        "real": property(fnp.real),
+        "imag": property(fnp.imag),
+        "flat": property(fnp.ravel),
         "astype": _astype,
         "compress": _compress,
         "flatten": _flatten,
@@ -420,7 +413,9 @@ def _guarded(name: str, member: Any) -> Any:
     """A member whose errors show the user's frames only."""
     if isinstance(member, property):
         setter = None if member.fset is None else boundary(member.fset)
-        return property(boundary(member.fget), setter)  # type: ignore[type-var]
+        # What is not written in Python has no frames to hide.
+        getter = boundary(member.fget) if isinstance(member.fget, FunctionType) else member.fget
+        return property(getter, setter)
     # The search for an attribute that is not there is an error only for who asked.
     return boundary(member) if callable(member) and name != "__getattr__" else member
 

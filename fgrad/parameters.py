@@ -17,6 +17,7 @@ def parameters(cls: Class) -> Class:
     """Make a class a frozen dataclass: ``dataclasses.fields`` and ``replace`` work on it."""
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     fields = dataclasses.fields(cls)
+    all_names = [field.name for field in fields]
     names = tuple([field.name for field in fields if field.init])
     defaults = {
         field.name: field.default for field in fields if field.default is not dataclasses.MISSING
@@ -34,11 +35,10 @@ def parameters(cls: Class) -> Class:
             values.update({name: defaults[name] for name in names if name not in given}, **given)
             args = tuple([values[name] for name in names])
         else:
-            for name, value in zip(names, args, strict=True):
-                values[name] = value
+            values.update(zip(names, args))  # noqa: B905 - their numbers are equal
         if has_post_init:
             self.__post_init__()
-            args = tuple([values[field.name] for field in fields])
+            args = tuple([values[name] for name in all_names])
         values["_key"] = args
 
     cls.__init__ = __init__  # type: ignore[misc]

@@ -26,15 +26,22 @@ def over_axes(
 ) -> Any:
     """`x` reduced over the axes that a user names."""
     shape = shape_of(x)
-    axes = normal_axes(axis, len(shape), name)
-    answer = _over(primitive, axes)(x)
+    if axis is None or type(axis) is int:
+        axes, reduction = _known_reduction(primitive, axis, len(shape), name)
+    else:
+        axes = normal_axes(axis, len(shape), name)
+        reduction = primitive(axes)
+    answer = reduction(x)
     return keep_axes(answer, axes, shape) if keepdims else answer
 
 
 @functools.lru_cache(1024)
-def _over(primitive: Callable[[tuple[int, ...]], Any], axes: tuple[int, ...]) -> Any:
-    """A reduction over these axes, made once: that costs as much as NumPy takes to run it."""
-    return primitive(axes)
+def _known_reduction(
+    primitive: Callable[[tuple[int, ...]], Any], axis: int | None, rank: int, name: str
+) -> tuple[tuple[int, ...], Any]:
+    """Normal axes and the reduction over them, made once: that costs as much as NumPy takes to run it."""
+    axes = normal_axes(axis, rank, name)
+    return axes, primitive(axes)
 
 
 def masked(x: Any, where: Any, fill: Any, name: str) -> Any:
@@ -105,8 +112,13 @@ def place(
     if axis is None or not shape:
         if axis is not None and axis not in (0, -1):
             normal_axis(axis, 0, name)
-        answer = primitive(0)(reshape(x, (math.prod(shape),)))
+        answer = _known_place(primitive, 0)(reshape(x, (math.prod(shape),)))
         return reshape(answer, (1,) * len(shape)) if keepdims else answer
     position = normal_axis(axis, len(shape), name)
-    answer = primitive(position)(x)
+    answer = _known_place(primitive, position)(x)
     return keep_axes(answer, (position,), shape) if keepdims else answer
+
+
+@functools.lru_cache(256)
+def _known_place(primitive: Callable[[int], Any], axis: int) -> Any:
+    return primitive(axis)

@@ -38,8 +38,13 @@ def operand(x: Any, name: str, argument: str = "an argument") -> Any:
     """An argument of the function `name` as an inside value; lists are taken as NumPy takes them."""
     kind = type(x)
     if kind is Array:
-        return plain(x)
-    if kind is np.ndarray or kind is float:
+        try:
+            return x._value
+        except AttributeError:
+            return plain(x)
+    if kind is float or kind is int:
+        return x
+    if kind is np.ndarray:
         try:
             return value(x)
         except UnsupportedArrayError:
@@ -161,8 +166,18 @@ def static_int(x: Any, what: str) -> int:
 
 def static_shape(shape: Any, what: str) -> Shape:
     """A shape given as an integer or a sequence of them."""
+    if type(shape) is int and shape >= 0:
+        return (shape,)
+    if type(shape) is tuple:
+        for n in shape:
+            if type(n) is not int or n < 0:
+                break
+        else:
+            return shape
     if isinstance(shape, (tuple, list)):
-        sizes = tuple(static_int(n, f"{what}: a size in shape") for n in shape)
+        sizes = tuple(
+            [n if type(n) is int else static_int(n, f"{what}: a size in shape") for n in shape]
+        )
     elif isinstance(shape, np.ndarray) and shape.ndim == 1:
         sizes = tuple(int(n) for n in shape)
     else:

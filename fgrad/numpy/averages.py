@@ -27,30 +27,31 @@ from fgrad.primitives.families import Sum, broadcast_to, common_dtype, reshape, 
 from fgrad.primitives.reduction import keep_axes
 from fgrad.primitives.shape import transpose
 
+_FLOAT16 = np.dtype(np.float16)
+
 
 def _float16_in_32(x: Any, dtype: np.dtype[Any] | None) -> tuple[Any, np.dtype[Any] | None]:
     """An operand in the dtype to average in, and the dtype of the result where that differs."""
     if dtype is not None:
         return p.convert(x, dtype), None
     x = p.cast_to_float(x)
-    if dtype_of(x) == np.float16:
-        return p.convert(x, dtypes.FLOAT32), np.dtype(np.float16)
+    if dtype_of(x) == _FLOAT16:
+        return p.convert(x, dtypes.FLOAT32), _FLOAT16
     return x, None
 
 
 def average_over(x: Any, axes: tuple[int, ...], where: Any, name: str) -> Any:
     """The mean of an inside value, in its dtype."""
+    total = sum_over(axes)(masked(x, where, 0, name))
+    count = count_of(x, axes, where, name)
+    if type(count) is int:
+        count = float(count)
+        if dtype_of(x).kind in "fc":
+            # Sums keep this dtype, and so do quotients by a Python number.
+            return p.div(total, count)
     aval = aval_of(x)
-    total = p.convert(sum_over(axes)(masked(x, where, 0, name)), aval.dtype, aval.weak)
-    return _quotient(total, count_of(x, axes, where, name))
-
-
-def _quotient(total: Any, count: Any) -> Any:
-    """A sum divided by an integer count, in the dtype of the sum."""
-    aval = aval_of(total)
-    return p.convert(
-        p.div(total, float(count) if type(count) is int else count), aval.dtype, aval.weak
-    )
+    total = p.convert(total, aval.dtype, aval.weak)
+    return p.convert(p.div(total, count), aval.dtype, aval.weak)
 
 
 def mean(

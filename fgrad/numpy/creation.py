@@ -27,7 +27,7 @@ from fgrad.numpy._support import (
     stretched,
 )
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Full, broadcast_to, reshape
+from fgrad.primitives.families import Full, broadcast_to, full_of, reshape
 from fgrad.primitives.shape import Eye
 from fgrad.tracing import Tracer
 
@@ -221,7 +221,7 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
 def filled(shape: Shape, fill: Any, dtype: np.dtype[Any]) -> Any:
     """An inside array of one known number."""
     if fill == 0 and type(fill) is int:
-        return Full(shape, 0, dtype)()
+        return full_of(shape, 0, dtype)()
     scalar = p.convert(fill, dtype)
     number = scalar.item()
     if _has_negative_zero(number):
@@ -262,7 +262,7 @@ def zeros(
     >>> fnp.zeros(3)
     Array([0., 0., 0.], dtype=float64)
     """
-    return wrap(Full(static_shape(shape, "zeros"), 0, _default(dtype, "zeros"))())  # type: ignore[no-any-return]
+    return wrap(full_of(static_shape(shape, "zeros"), 0, _default(dtype, "zeros"))())  # type: ignore[no-any-return]
 
 
 def ones(
@@ -288,7 +288,7 @@ def ones(
     >>> fnp.ones((1, 2))
     Array([[1., 1.]], dtype=float64)
     """
-    return wrap(Full(static_shape(shape, "ones"), 1, _default(dtype, "ones"))())  # type: ignore[no-any-return]
+    return wrap(full_of(static_shape(shape, "ones"), 1, _default(dtype, "ones"))())  # type: ignore[no-any-return]
 
 
 def empty(
@@ -314,7 +314,7 @@ def empty(
     >>> fnp.empty(2)
     Array([0., 0.], dtype=float64)
     """
-    return wrap(Full(static_shape(shape, "empty"), 0, _default(dtype, "empty"))())  # type: ignore[no-any-return]
+    return wrap(full_of(static_shape(shape, "empty"), 0, _default(dtype, "empty"))())  # type: ignore[no-any-return]
 
 
 def full(
@@ -380,7 +380,7 @@ def _constant_like(a: Any, number: int, dtype: Any, shape: Any, name: str) -> An
     new_shape, new_dtype, weak = _prototype(a, dtype, shape, name)
     if weak:
         return wrap(dtypes.python_type(new_dtype)(number))
-    return wrap(Full(new_shape, number, new_dtype)())
+    return wrap(full_of(new_shape, number, new_dtype)())
 
 
 def zeros_like(

@@ -20,7 +20,7 @@ from fgrad.numpy._support import (
 )
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import common_dtype, reshape
-from fgrad.primitives.shape import Concatenate, concatenation, expand_dims, static_index
+from fgrad.primitives.shape import concatenation, static_index
 from fgrad.tracing import Tracer
 
 
@@ -44,8 +44,28 @@ def items_of(arrays: Any, name: str) -> list[Any]:
     return items
 
 
+def _alike(items: Sequence[Any], axis: int) -> bool:
+    """Whether arrays of known values agree in all that joining them along `axis` asks for."""
+    first = items[0]
+    if type(first) is not np.ndarray or not 0 <= axis < first.ndim:
+        return False
+    dtype, shape = first.dtype, first.shape
+    for x in items:
+        if type(x) is not np.ndarray or x.dtype != dtype:
+            return False
+        if x.shape != shape and (
+            x.ndim != len(shape)
+            or x.shape[:axis] != shape[:axis]
+            or x.shape[axis + 1 :] != shape[axis + 1 :]
+        ):
+            return False
+    return True
+
+
 def joined(items: Sequence[Any], axis: int, dtype: Any, name: str) -> Any:
     """Inside values joined along an axis that they have, in their common dtype."""
+    if dtype is None and type(axis) is int and _alike(items, axis):
+        return concatenation(axis)(*items)
     shapes = [shape_of(x) for x in items]
     rank = len(shapes[0])
     for shape in set(shapes):
@@ -128,7 +148,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
 
 
 def _stacked(items: Sequence[Any], axis: Any, dtype: Any, name: str) -> Any:
-    shapes = [aval_of(x).shape for x in items]
+    shapes = [shape_of(x) for x in items]
     for shape in shapes:
         if shape != shapes[0]:
             raise ShapeError(
@@ -136,7 +156,8 @@ def _stacked(items: Sequence[Any], axis: Any, dtype: Any, name: str) -> Any:
             )
     position = normal_axis(axis, len(shapes[0]) + 1, name)
     wanted = given_dtype(dtype, name) or common_dtype([aval_of(x) for x in items])
-    return Concatenate(position)(*[expand_dims(p.convert(x, wanted), (position,)) for x in items])
+    expanded = (*shapes[0][:position], 1, *shapes[0][position:])
+    return concatenation(position)(*[reshape(p.convert(x, wanted), expanded) for x in items])
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike = None) -> Array:

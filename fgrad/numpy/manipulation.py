@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -25,6 +26,15 @@ from fgrad.primitives.families import reshape as reshaped
 
 def inferred_shape(shape: Any, size: int, own: Shape, name: str) -> Shape:
     """A shape given by the user, with the one size written as -1 worked out."""
+    if type(shape) is tuple:
+        known = 1
+        for n in shape:
+            if type(n) is not int or n < 0:
+                break
+            known *= n
+        else:
+            if known == size:
+                return shape
     if isinstance(shape, np.ndarray):
         shape = shape.tolist()
     items = shape if isinstance(shape, (tuple, list)) else (shape,)
@@ -65,7 +75,13 @@ def _order(order: Any, name: str) -> bool:
 
 
 def _reversed_axes(x: Any) -> Any:
-    return primitives.transpose(x, tuple(range(len(shape_of(x)) - 1, -1, -1)))
+    rank = len(shape_of(x))
+    return primitives.permuted(_reversed_order(rank))(x) if rank > 1 else x
+
+
+@functools.lru_cache
+def _reversed_order(rank: int) -> tuple[int, ...]:
+    return tuple(range(rank - 1, -1, -1))
 
 
 def reshape(
@@ -138,7 +154,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     x = operand(a, "ravel")
     if _order(order, "ravel"):
         x = _reversed_axes(x)
-    return wrap(reshaped(x, (aval_of(x).size,)))  # type: ignore[no-any-return]
+    return wrap(reshaped(x, (math.prod(shape_of(x)),)))  # type: ignore[no-any-return]
 
 
 # ---- axes --------------------------------------------------------------------------------------
@@ -244,9 +260,11 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 
 def _swapped(x: Any, first: int, second: int) -> Any:
-    order = list(range(len(aval_of(x).shape)))
+    if first == second:
+        return x
+    order = list(range(len(shape_of(x))))
     order[first], order[second] = second, first
-    return primitives.transpose(x, order)
+    return primitives.permuted(tuple(order))(x)
 
 
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
@@ -269,7 +287,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     (4, 3, 2)
     """
     x = operand(a, "swapaxes")
-    rank = len(aval_of(x).shape)
+    rank = len(shape_of(x))
     first, second = normal_axis(axis1, rank, "swapaxes"), normal_axis(axis2, rank, "swapaxes")
     return wrap(_swapped(x, first, second))  # type: ignore[no-any-return]
 
@@ -368,6 +386,10 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int] = 0) -> Array:
     (1, 3, 1)
     """
     x = operand(a, "expand_dims")
+    if type(axis) is int:
+        own = shape_of(x)
+        place = normal_axis(axis, len(own) + 1, "expand_dims")
+        return wrap(reshaped(x, (*own[:place], 1, *own[place:])))  # type: ignore[no-any-return]
     rank = len(aval_of(x).shape) + len(_listed(axis))
     return wrap(primitives.expand_dims(x, normal_axes(tuple(_listed(axis)), rank, "expand_dims")))  # type: ignore[no-any-return]
 
@@ -398,9 +420,9 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     (3,)
     """
     x = operand(a, "squeeze")
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if axis is None:
-        return wrap(reshaped(x, tuple(n for n in shape if n != 1)))  # type: ignore[no-any-return]
+        return wrap(reshaped(x, tuple([n for n in shape if n != 1])))  # type: ignore[no-any-return]
     axes = normal_axes(tuple(_listed(axis)), len(shape), "squeeze")
     for position in axes:
         if shape[position] != 1:

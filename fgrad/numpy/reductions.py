@@ -40,6 +40,8 @@ def _accumulated(
     promote_integers: bool,
 ) -> Any:
     x = operand(a, name, "a")
+    if dtype is None and initial is None and where is None and promote_integers:
+        return over_axes(primitive, x, axis, keepdims, name)
     wanted = given_dtype(dtype, name)
     if wanted is None and not promote_integers:
         wanted = dtype_of(x) if not aval_of(x).weak else None

@@ -10,6 +10,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, InPlaceError, ShapeError
+from fgrad.numpy._elementwise import on_one_array, on_two_arrays
 from fgrad.numpy._support import (
     Array,
     ArrayLike,
@@ -67,17 +68,19 @@ def _describe(
 
 
 def _unary(name: str, primitive: Elementwise, summary: str, sample: str = "0.5") -> Unary:
-    def function(x: ArrayLike, /) -> Array:
+    def applied(x: ArrayLike, /) -> Array:
         return wrap(primitive(operand(x, name)))  # type: ignore[no-any-return]
 
+    function = on_one_array(primitive, applied)
     _describe(function, name, summary, primitive, "x", sample)
     return function
 
 
 def _binary(name: str, primitive: Elementwise, summary: str, sample: str = "0.5, 2.0") -> Binary:
-    def function(x: ArrayLike, y: ArrayLike, /) -> Array:
+    def applied(x: ArrayLike, y: ArrayLike, /) -> Array:
         return wrap(primitive(operand(x, name), operand(y, name)))  # type: ignore[no-any-return]
 
+    function = on_two_arrays(primitive, applied)
     _describe(function, name, summary, primitive, "x, y", sample)
     return function
 
@@ -109,8 +112,8 @@ lcm = _binary("lcm", p.lcm, "Lowest common multiples.", "4, 6")
 
 def raised(x: Any, y: Any) -> Any:
     """``x ** y`` of inside values; a Python integer exponent becomes a product."""
-    if type(y) is int and aval_of(x).dtype != dtypes.BOOL:
-        return p.IntegerPower(y)(x)
+    if type(y) is int and dtype_of(x) != dtypes.BOOL:
+        return p.integer_power(y)(x)
     return p.power(x, y)
 
 
@@ -506,7 +509,7 @@ def clip(
     refuse_out(out, "clip")
     x = operand(a if arr is None else arr, "clip")
     low, high = (a_min if min is None else min), (a_max if max is None else max)
-    if aval_of(x).dtype.kind == "c":
+    if dtype_of(x).kind == "c":
         raise ArgumentError("clip: complex numbers have no order; clip real and imaginary parts")
     limits = [operand(limit, "clip") for limit in (low, high) if limit is not None]
     if not limits:

@@ -158,9 +158,10 @@ def contract(
     The answer has memory of its own: a view of another array would be copied on its way out.
     """
     if len(left_contract) == 1 and not left_batch and left.ndim <= 2 and right.ndim <= 2:
-        return np.dot(
-            left.T if left_contract == (0,) else left, right if right_contract == (0,) else right.T
-        )
+        # Of a vector, the first axis is the last one.
+        if left_contract[0] == 0 and left.ndim == 2:
+            left = left.T
+        return np.dot(left, right if right_contract[0] == 0 else right.T)
     left_free = [a for a in range(left.ndim) if a not in left_contract and a not in left_batch]
     right_free = [a for a in range(right.ndim) if a not in right_contract and a not in right_batch]
     m = [left.shape[a] for a in left_free]
@@ -221,11 +222,14 @@ def _stacked(
 
 def promoted(name: str, *xs: Any) -> Sequence[Any]:
     """Operands of a product in their common dtype."""
-    for x in xs:
-        if type(x) is not ndarray or x.dtype != xs[0].dtype:
-            break
-    else:
-        return xs
+    first = xs[0]
+    if type(first) is ndarray:
+        dtype = first.dtype
+        for x in xs:
+            if type(x) is not ndarray or x.dtype != dtype:
+                break
+        else:
+            return xs
     avals = [aval_of(x) for x in xs]
     dtype = common_dtype(avals)
     return [
@@ -254,15 +258,15 @@ def matmul(x: Any, y: Any) -> Any:
         raise ShapeError(
             f"matmul: operands have shapes {a} and {b}, but a scalar has no product with @; use * instead"
         )
-    inner = a[-1], b[-2] if len(b) > 1 else b[0]
-    if inner[0] != inner[1]:
+    rows = b[-2] if len(b) > 1 else b[0]
+    if a[-1] != rows:
         raise ShapeError(
-            f"matmul: shapes {a} and {b} do not fit: the first has {inner[0]} columns, the second "
-            f"{inner[1]} rows"
+            f"matmul: shapes {a} and {b} do not fit: the first has {a[-1]} columns, the second {rows} rows"
         )
-    x, y = promoted("matmul", x, y)
+    if type(x) is not ndarray or type(y) is not ndarray or x.dtype != y.dtype:
+        x, y = promoted("matmul", x, y)
     if len(b) <= 2:
-        return contraction((len(a) - 1,), (max(len(b) - 2, 0),))(x, y)
+        return _of_vectors_and_matrices(len(a), len(b))(x, y)
     if len(a) == 1:
         return contraction((0,), (len(b) - 2,))(x, y)
     batch_x, batch_y = a[:-2], b[:-2]
@@ -274,6 +278,12 @@ def matmul(x: Any, y: Any) -> Any:
             "cannot be broadcast together"
         ) from None
     return _batched_matmul(x, y, batch_x, batch_y)
+
+
+@functools.lru_cache(64)
+def _of_vectors_and_matrices(left_rank: int, right_rank: int) -> DotGeneral:
+    """The last axis of the left operand against the rows of the right one."""
+    return contraction((left_rank - 1,), (max(right_rank - 2, 0),))
 
 
 def _batched_matmul(x: Any, y: Any, batch_x: Axes, batch_y: Axes) -> Any:
@@ -309,7 +319,9 @@ def dot(x: Any, y: Any) -> Any:
             f"dot: shapes {a} and {b} do not fit: the last axis of the first has {a[-1]}, axis {axis} of the "
             f"second has {b[axis]}"
         )
-    return dot_general(x, y, (len(a) - 1,), (axis,))
+    if type(x) is not ndarray or type(y) is not ndarray or x.dtype != y.dtype:
+        x, y = promoted("dot", x, y)
+    return _of_vectors_and_matrices(len(a), len(b))(x, y)
 
 
 def tensordot(x: Any, y: Any, left: Axes, right: Axes) -> Any:
@@ -328,5 +340,5 @@ def tensordot(x: Any, y: Any, left: Axes, right: Axes) -> Any:
 
 def outer(x: Any, y: Any) -> Any:
     """All products of an entry of x with one of y, both flattened."""
-    a, b = aval_of(x), aval_of(y)
-    return mul(reshape(x, (a.size, 1)), reshape(y, (1, b.size)))
+    rows, columns = math.prod(shape_of(x)), math.prod(shape_of(y))
+    return mul(reshape(x, (rows, 1)), reshape(y, (1, columns)))

@@ -6,6 +6,7 @@ multiplies with the absorbing product. A slope that would be NaN where the deriv
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,6 +32,7 @@ from fgrad.primitives.families import (
     align_ranks,
     broadcast_to,
     common_dtype,
+    conversion,
     elementwise,
     has_nan,
     match_aval,
@@ -41,6 +43,7 @@ from fgrad.primitives.families import (
 )
 
 ndarray = np.ndarray
+_PYTHON = frozenset((float, int, bool, complex))
 
 __all__ = [
     "NEG_ONE",
@@ -137,7 +140,7 @@ class IntegerPower(Elementwise):
     def compute(self, *values: Any) -> Any:
         (x,) = values
         n = self.n
-        if aval_of(x).dtype == dtypes.BOOL:
+        if (type(x) is bool) if type(x) in _PYTHON else x.dtype == dtypes.BOOL:
             x = np.asarray(x, np.int64 if type(x) is bool else np.int8)[()]
         if n == 2:
             return np.square(x)
@@ -159,6 +162,10 @@ class IntegerPower(Elementwise):
         simple = {2: f"np.square({x})", 1: f"np.positive({x})", -1: f"np.reciprocal({x})"}
         simple |= {3: f"np.multiply(np.square({x}), {x})", 4: f"np.square(np.square({x}))"}
         return simple.get(self.n) or f"{emit.constant(self.compute, f'power_{self.n}')}({x})"
+
+
+#: The primitive of this exponent, made once.
+integer_power = functools.lru_cache(256)(IntegerPower)
 
 
 # ---- exponentials and logarithms --------------------------------------------------------------
@@ -391,9 +398,9 @@ class Select(Linear):
 
     def impl(self, a: Any, b: Any, condition: Any) -> Any:
         if (
-            type(condition) is type(a) is type(b) is ndarray
-            and a.dtype == b.dtype
+            type(condition) is ndarray
             and condition.dtype == dtypes.BOOL
+            and (_are_alike(a, b) or _keeps_dtype(a, b) or _keeps_dtype(b, a))
         ):
             try:
                 return np.where(condition, a, b)
@@ -444,6 +451,16 @@ class Select(Linear):
 
 def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
     return x.astype(dtype) if isinstance(x, np.ndarray) else dtype.type(x)
+
+
+def _are_alike(a: Any, b: Any) -> bool:
+    """Whether both are arrays of one dtype."""
+    return type(a) is ndarray and type(b) is ndarray and bool(a.dtype == b.dtype)
+
+
+def _keeps_dtype(a: Any, b: Any) -> bool:
+    """Whether `a` is an array of floats, which keep their dtype beside the Python number `b`."""
+    return (type(b) is float or type(b) is int) and type(a) is ndarray and a.dtype.kind in "fc"
 
 
 def _select_shape(a: Aval, b: Aval, condition: Aval) -> tuple[int, ...]:
@@ -628,7 +645,7 @@ def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
     own = aval_of(x)
     if own.dtype == dtype and own.weak == weak:
         return x
-    return Convert(dtype, weak)(x)
+    return conversion(dtype, weak)(x)
 
 
 def cast_to_float(x: Any) -> Any:
@@ -638,7 +655,7 @@ def cast_to_float(x: Any) -> Any:
     own = aval_of(x)
     if dtypes.is_inexact(own.dtype):
         return x
-    return Convert(dtypes.canonical(dtypes.FLOAT64), own.weak)(x)
+    return conversion(dtypes.canonical(dtypes.FLOAT64), own.weak)(x)
 
 
 def broadcast_together(name: str, *xs: Any) -> list[Any]:

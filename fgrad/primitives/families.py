@@ -27,7 +27,7 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import WEAK_FLOAT, Aval, Shape, aval_of, broadcast_shapes
-from fgrad.config import config
+from fgrad.config import switches
 from fgrad.errors import DTypeError, MissingRuleError, NanError
 from fgrad.ir.passes import used_inputs
 from fgrad.parameters import parameters
@@ -121,7 +121,7 @@ class Elementwise(_Declared, abstract=True):
             self.abstract_eval(*map(aval_of, values))
             raise
         if type(answer) is ndarray:
-            if config.enable_x64:
+            if switches.enable_x64:
                 return answer
         else:
             for v in values:
@@ -129,7 +129,7 @@ class Elementwise(_Declared, abstract=True):
                     break
             else:
                 return answer.item() if isinstance(answer, np.generic) else answer
-        if not config.enable_x64:
+        if not switches.enable_x64:
             wanted = dtypes.canonical(answer.dtype)
             return answer if wanted == answer.dtype else answer.astype(wanted)
         return answer
@@ -530,7 +530,7 @@ class AbsorbingProduct(Ufunc, abstract=True):
         if _unguarded.get() or not has_nan(answer):
             return answer
         absorbed = np.equal(ct, 0)
-        if config.debug_nans and np.any(absorbed & np.isnan(answer)):
+        if switches.debug_nans and np.any(absorbed & np.isnan(answer)):
             raise NanError(
                 f"a derivative of zero met an infinite or NaN slope at {here()}; the product counts as 0"
             )
@@ -538,7 +538,7 @@ class AbsorbingProduct(Ufunc, abstract=True):
 
     def impl(self, *values: Any) -> Any:
         ct, slope = values
-        if type(ct) is float and type(slope) is float and not config.debug_nans:
+        if type(ct) is float and type(slope) is float and not switches.debug_nans:
             answer = ct * slope
             return 0.0 if answer != answer and ct == 0.0 else answer
         return super().impl(ct, slope)
@@ -609,6 +609,8 @@ class Reshape(Linear):
         return x.with_shape(self.shape)
 
     def impl(self, x: Any) -> Any:
+        if type(x) is ndarray and self.shape:
+            return x.reshape(self.shape)
         if type(x) in _PYTHON:
             if not self.shape:
                 return x
@@ -680,9 +682,13 @@ class Sum(Linear):
     def impl(self, x: Any) -> Any:
         if type(x) in _PYTHON:
             return int(x) if type(x) is bool else x
-        if not self.axes and x.dtype.kind in "fc":
-            return x.view() if type(x) is ndarray else x
-        return np.add.reduce(x, axis=self.axes, dtype=dtypes.canonical(sum_dtype(x.dtype)))
+        dtype = x.dtype
+        if dtype.kind in "fc":
+            if not self.axes:
+                return x.view() if type(x) is ndarray else x
+        else:
+            dtype = dtypes.canonical(sum_dtype(dtype))
+        return np.add.reduce(x, self.axes, dtype)
 
     def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
         (x,) = args
@@ -757,6 +763,10 @@ def creation_is_staged(shape: Shape) -> bool:
 #: The primitives of these parameters, made once: to make one costs as much as NumPy takes to run it.
 reshape_to = functools.lru_cache(1024)(Reshape)
 sum_over = functools.lru_cache(1024)(Sum)
+broadcast_over = functools.lru_cache(1024)(BroadcastTo)
+conversion = functools.lru_cache(256)(Convert)
+#: For fills of integers only: to a cache, zeros of either sign are the same.
+full_of = functools.lru_cache(256)(Full)
 
 
 def reshape(x: Any, shape: Shape) -> Any:
@@ -764,7 +774,7 @@ def reshape(x: Any, shape: Shape) -> Any:
 
 
 def broadcast_to(x: Any, shape: Shape) -> Any:
-    return x if shape_of(x) == shape else BroadcastTo(shape)(x)
+    return x if shape_of(x) == shape else broadcast_over(shape)(x)
 
 
 def shape_of(x: Any) -> Shape:
@@ -776,7 +786,7 @@ def zeros_of(aval: Aval) -> Any:
     """A zero of exactly this type."""
     if aval.weak:
         return dtypes.python_type(aval.dtype)(0)
-    return Full(aval.shape, 0, aval.dtype)()
+    return full_of(aval.shape, 0, aval.dtype)()
 
 
 def match_aval(x: Any, aval: Aval) -> Any:
@@ -802,12 +812,12 @@ def match_aval(x: Any, aval: Aval) -> Any:
                 ]
             )
             if axes:
-                x = Sum(axes)(x)
+                x = sum_over(axes)(x)
             x = broadcast_to(reshape(x, aval.shape) if _size(x) == aval.size else x, aval.shape)
         else:
             x = broadcast_to(x, aval.shape)
     if own.dtype != aval.dtype or aval_of(x).weak != aval.weak:
-        x = Convert(aval.dtype, aval.weak)(x)
+        x = conversion(aval.dtype, aval.weak)(x)
     return x
 
 

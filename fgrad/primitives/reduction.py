@@ -159,7 +159,7 @@ class _Extremum(General, abstract=True):
             return x.view() if type(x) is np.ndarray else x
         if not x.size:
             refuse_empty(self.name, x.shape, self.axes, self.fix)
-        return self.function.reduce(x, axis=self.axes)
+        return self.function.reduce(x, self.axes)
 
     def jvp(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         (x,), (t,) = primals, tangents
@@ -226,7 +226,9 @@ class _Place(NonDifferentiable, abstract=True):
     def impl(self, x: Any) -> Any:
         if not x.size:
             refuse_empty(self.name, x.shape, (self.axis,), self.fix)
-        return self.find(x).astype(dtypes.canonical(dtypes.INT64), copy=False)
+        found = self.find(x)
+        wanted = dtypes.canonical(dtypes.INT64)
+        return found if found.dtype is wanted else found.astype(wanted, copy=False)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         return type(self)(self.axis + 1)(args[0]), True
@@ -237,7 +239,7 @@ class Argmax(_Place):
     """Index of the first maximum or NaN.   a[*s] -> i64[*s without axis]"""
 
     def find(self, x: Any) -> Any:
-        return np.argmax(x, axis=self.axis)
+        return x.argmax(self.axis)
 
     def lower(self, emit: Any, *names: str) -> str:
         return f"np.argmax({names[0]}, axis={self.axis})"
@@ -248,7 +250,7 @@ class Argmin(_Place):
     """Index of the first minimum or NaN.   a[*s] -> i64[*s without axis]"""
 
     def find(self, x: Any) -> Any:
-        return np.argmin(x, axis=self.axis)
+        return x.argmin(self.axis)
 
     def lower(self, emit: Any, *names: str) -> str:
         return f"np.argmin({names[0]}, axis={self.axis})"
@@ -269,7 +271,7 @@ class _Truth(NonDifferentiable, abstract=True):
     def impl(self, x: Any) -> Any:
         if type(x) in _PYTHON:
             return bool(x)
-        return self.function.reduce(x, axis=self.axes, dtype=np.bool_)
+        return self.function.reduce(x, self.axes, np.bool_)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         return type(self)(_moved(self.axes))(args[0]), True
