@@ -78,6 +78,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
     "qr": (lambda m: lambda a: m.qr(a, mode="economic"), (TALL,)),
     "qr r": (lambda m: lambda a: m.qr(a, mode="r"), (M,)),
     "qr full": (lambda m: m.qr, (M,)),
+    "qr_multiply": (lambda m: m.qr_multiply, (TALL, RNG.normal(size=(2, 4)))),
+    "qr_multiply left": (lambda m: lambda a, c: m.qr_multiply(a, c, "left"), (TALL, SIDES)),
+    "qr_multiply vector": (lambda m: m.qr_multiply, (TALL, R4)),
     "svd": (lambda m: lambda a: m.svd(a, compute_uv=False), (TALL,)),
     "eigh": (lambda m: lambda a: m.eigh(even(a), eigvals_only=True), (S,)),
     "eigh upper": (lambda m: lambda a: m.eigh(even(a), lower=False, eigvals_only=True), (S,)),
@@ -111,7 +114,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
 def test_a_function_agrees_with_jax(name: str) -> None:
     make, args = CALLS[name]
     rtol = 1e-8 if name.split()[0] in ("expm", "expm_frechet", "solve_sylvester") else 1e-10
-    derived = name != "solve_sylvester"  # JAX does not derive it
+    derived = name.split()[0] not in ("solve_sylvester", "qr_multiply")  # JAX does not derive them
     holds_against_jax(make(linalg), make(jsl), args, rtol=rtol, jax_derivatives=derived)
 
 
@@ -136,6 +139,15 @@ BY_SCIPY: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...
         lambda a: sl.qr(a, mode="economic", pivoting=True),
         (TALL,),
     ),
+    **{
+        f"qr_multiply {mode} {n}": (
+            lambda a, c, mode=mode, o=o: linalg.qr_multiply(a, c, mode, **o),
+            lambda a, c, mode=mode, o=o: sl.qr_multiply(a, c, mode, **o),
+            (TALL + 0.5j * TALL[::-1], c),
+        )
+        for n, o in enumerate(({}, {"pivoting": True}, {"conjugate": True}))
+        for mode, c in (("right", R4 + 1j), ("left", VECTOR * 1j), ("left", SIDES + 0j))
+    },
     "eigh_tridiagonal": (
         lambda d, e: linalg.eigh_tridiagonal(d, e, eigvals_only=True),
         lambda d, e: sl.eigh_tridiagonal(d, e, eigvals_only=True),
@@ -187,9 +199,9 @@ def test_tables_are_those_of_scipy(name: str) -> None:
 
 def test_every_public_function_is_compared() -> None:
     named = {name.split()[0] for name in (*CALLS, *BY_SCIPY, *TABLES)}
-    apart = {"schur", "hessenberg", "rsf2csf", "funm", "qr_multiply"}
+    apart = {"schur", "hessenberg", "rsf2csf", "funm"}
     assert set(linalg.__all__) - apart <= named
-    assert {n for n in dir(jsl) if n[0] != "_"} - set(linalg.__all__) <= {"qr_multiply"}
+    assert {n for n in dir(jsl) if n[0] != "_"} <= set(linalg.__all__)
 
 
 def test_unitary_similarities() -> None:
@@ -300,6 +312,7 @@ def test_refusals_name_the_function() -> None:
         r"solve: assume_a is 'x'": lambda: linalg.solve(M, VECTOR, assume_a="x"),
         r"solve_triangular: trans is 'X'": lambda: linalg.solve_triangular(M, VECTOR, trans="X"),
         r"qr: mode is 'x'": lambda: linalg.qr(M, mode="x"),
+        r"qr_multiply: mode is 'x'": lambda: linalg.qr_multiply(M, M, "x"),
         r"polar: side is 'up'": lambda: linalg.polar(M, "up"),
         r"schur: output is 'x'": lambda: linalg.schur(M, "x"),
         r"eigh: type is 4": lambda: linalg.eigh(S, S, type=4),
@@ -319,6 +332,7 @@ def test_refusals_name_the_function() -> None:
         ),
         r"cho_solve: the factor has shape \(4, 3\)": lambda: linalg.cho_solve((TALL, True), R4),
         r"lu_solve: factors of shape": lambda: linalg.lu_solve((M, np.zeros(2, int)), VECTOR),
+        r"qr_multiply: c has shape \(2, 3\) and Q \(4, 3\)": lambda: linalg.qr_multiply(TALL, WIDE),
         r"expm: A has shape \(4, 3\)": lambda: linalg.expm(TALL),
         r"polar: a of shape \(2, 3\)": lambda: linalg.polar(WIDE),
         r"solve_sylvester: A of shape": lambda: linalg.solve_sylvester(M, N, TALL),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import jax.scipy.stats
+import mpmath
 import numpy as np
 import pytest
 import scipy.stats as ss
@@ -127,6 +129,50 @@ def test_every_public_name_is_compared() -> None:
     }
     assert set(stats.__all__) == {*CONTINUOUS, *DISCRETE, *others}
     assert {n for n in dir(jst) if n[0] != "_"} <= set(stats.__all__)
+
+
+def test_methods_of_jax_are_there() -> None:
+    compared = 0
+    for name in (*CONTINUOUS, *DISCRETE, "dirichlet", "multinomial", "multivariate_normal"):
+        module = getattr(jst, name)
+        for method in (m for m in dir(module) if m[0] != "_"):
+            assert callable(getattr(getattr(stats, name), method)), (name, method)
+            compared += 1
+    assert compared > 90
+
+
+def test_distributions_are_imported_as_modules() -> None:
+    module = importlib.import_module("fgrad.scipy.stats.norm")
+    assert module is stats.norm
+    from fgrad.scipy.stats.multivariate_normal import logpdf
+
+    assert float(logpdf(0.0, 0.0, 1.0)) == pytest.approx(-0.5 * np.log(2 * np.pi))
+
+
+def test_entropies_of_counts() -> None:
+    """Against sums in many digits, on both sides of where the series begins, and at its ends."""
+    means = [1e-300, 1e-8, 0.3, 1.0, 7.5, 40.0, 59.99, 60.0, 75.0, 400.0]
+    with mpmath.workdps(40):
+        expected = []
+        for mean in map(mpmath.mpf, means):
+            counts = range(int(mean + 40 * mpmath.sqrt(mean) + 60))
+            logs = [k * mpmath.log(mean) - mean - mpmath.loggamma(k + 1) for k in counts]
+            expected.append(float(-sum(x * mpmath.exp(x) for x in logs)))
+    np.testing.assert_allclose(stats.poisson.entropy(means), expected, rtol=1e-12)
+    holds_against_jax(
+        stats.poisson.entropy,
+        jst.poisson.entropy,
+        (np.array([0.3, 4.0, 50.0]),),
+        rtol=1e-6,
+        jax_derivatives=False,  # which are NaN
+    )
+    holds_against_jax(stats.poisson.entropy, None, (np.array([0.3, 58.0, 70.0]),))
+    ends = stats.poisson.entropy(np.array([0.0, np.inf, -1.0, np.nan]))
+    np.testing.assert_array_equal(ends, [0.0, np.inf, np.nan, np.nan])
+    assert float(fgrad.grad(stats.poisson.entropy)(0.0)) == np.inf
+    assert stats.poisson.entropy(np.float32(2.0)).dtype == np.float32
+    assert stats.poisson.entropy(3.0, loc=np.zeros(2)).shape == (2,)
+    assert stats.poisson.entropy(3).dtype == np.float64
 
 
 # ---- the edges -----------------------------------------------------------------------------------

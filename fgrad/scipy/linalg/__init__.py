@@ -30,6 +30,7 @@ from fgrad.scipy.linalg.patterns import (
     leslie,
     toeplitz,
 )
+from fgrad.scipy.linalg.products import qr_multiply
 from fgrad.scipy.linalg.systems import (
     cho_factor,
     cho_solve,
@@ -82,6 +83,7 @@ __all__ = [
     "pascal",
     "polar",
     "qr",
+    "qr_multiply",
     "rsf2csf",
     "schur",
     "solve",

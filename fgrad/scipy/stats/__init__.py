@@ -1,5 +1,7 @@
 """Distributions and numbers of samples under the names of ``jax.scipy.stats`` and SciPy."""
 
+import sys as _sys
+
 from fgrad.scipy.stats.continuous import (
     beta,
     cauchy,
@@ -56,3 +58,9 @@ __all__ = [
     "vonmises",
     "wrapcauchy",
 ]
+
+# JAX has a module for each distribution: ``import fgrad.scipy.stats.norm`` and ``from
+# fgrad.scipy.stats.norm import logpdf`` find it here.
+for _name in __all__:
+    if not callable(_found := globals()[_name]):
+        _sys.modules[f"{__name__}.{_name}"] = _found

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fgrad import numpy as fnp
@@ -83,6 +84,29 @@ def _poisson_below(k: Any, mu: Any) -> Any:
     return fnp.where(k < 0.0, 0.0, found)
 
 
+# Up to this mean the entropy is a sum, over so many counts, and above it a series in 1 / mean.
+_FEW, _COUNTS = 60.0, 170
+_SERIES = (-1 / 12, -1 / 24, -19 / 360, -9 / 80, -863 / 2520, -1375 / 1008, -33953 / 5040)
+
+
+def _poisson_entropy(mu: Any) -> Any:
+    mu = mu * 1.0
+    few = mu < _FEW
+    small = fnp.where(few & (mu >= 0.0), mu, 1.0)
+    k = fnp.arange(_COUNTS).astype(mu.dtype)
+    logs = special.xlogy(k, small[..., None]) - small[..., None] - special.gammaln(k + 1.0)
+    shares = fnp.exp(logs)
+    summed = -fnp.sum(fnp.where(shares > 0.0, shares * fnp.where(shares > 0.0, logs, 0.0), 0.0), -1)
+    # At zero the sum has no slope: its first terms have.
+    summed = fnp.where(small == 0.0, small - special.xlogy(small, small), summed)
+    large = fnp.where(few, _FEW, mu)
+    rest: Any = 0.0
+    for coefficient in reversed(_SERIES):
+        rest = (rest + coefficient) / large
+    found = fnp.where(few, summed, 0.5 * fnp.log(2.0 * math.pi * math.e * large) + rest)
+    return fnp.where(mu >= 0.0, found, fnp.nan)
+
+
 poisson: Discrete = Discrete(
     "poisson",
     "mu",
@@ -90,6 +114,7 @@ poisson: Discrete = Discrete(
     {
         "log": lambda k, mu: special.xlogy(k, mu) - special.gammaln(k + 1.0) - mu,
         "cdf": _poisson_below,
+        "entropy": _poisson_entropy,
     },
     _from_zero,
     lambda mu: 0.0,

@@ -229,3 +229,14 @@ class Discrete(Distribution):
         share = fnp.asarray(q) / 1.0
         found = fnp.where((share >= 0.0) & (share <= 1.0), function(share, *shapes), fnp.nan)
         return found if loc is None else found + loc
+
+    def entropy(self, *args: ArrayLike, **kwargs: ArrayLike) -> Array:
+        """The entropy in nats, which `loc` does not change."""
+        function = self._has("entropy")
+        shapes, loc, _ = self._bound("entropy", args, kwargs)
+        found = function(*shapes)
+        return (
+            found
+            if loc is None
+            else fnp.broadcast_to(found, fnp.broadcast_shapes(found.shape, loc.shape))
+        )
