@@ -184,6 +184,10 @@ class Primitive:
         """A NumPy expression for the application to the variables `names`."""
         return f"{emit.constant(self.impl, self.name)}({', '.join(names)})"
 
+    def lower_into(self, target: str, *names: str) -> str | None:
+        """A statement that writes the answer into the array `target`, maybe an operand, where there is one."""
+        return None
+
 
 def snake_case(name: str) -> str:
     pieces = [("_" + c.lower() if c.isupper() and i else c.lower()) for i, c in enumerate(name)]

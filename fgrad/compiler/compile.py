@@ -10,8 +10,10 @@ from typing import Any
 
 from fgrad.array import snapshot
 from fgrad.compiler.emit import STATEMENTS_PER_FUNCTION, Emitter
+from fgrad.compiler.fuse import fuse
 from fgrad.compiler.guards import place_guards
 from fgrad.compiler.simplify import simplify
+from fgrad.config import config
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Var
 from fgrad.source_info import GENERATED
@@ -36,6 +38,8 @@ class Executable:
         unsplit = len(eqns) <= STATEMENTS_PER_FUNCTION
         pure = not any(eqn.primitive.effectful for eqn in eqns)
         guards = place_guards(self.simplified) if unsplit and pure else None
+        #: The program as it is emitted.
+        self.fused = checked(fuse(self.simplified)) if config.enable_x64 else self.simplified
         self.source, self._fast = self._generate(guards)
         self._guarded: Callable[..., Any] | None = None
         #: The function to call on inside values.
@@ -43,7 +47,7 @@ class Executable:
 
     def _generate(self, guards: frozenset[Var] | None) -> tuple[str, Callable[..., Any]]:
         emitter = Emitter(self.jaxpr.name, guards)
-        source = emitter.source(self.simplified)
+        source = emitter.source(self.fused)
         # Named by its content: the same program has the same name in every process.
         digest = hashlib.blake2b(source.encode(), digest_size=4).hexdigest()
         filename = f"{GENERATED}{emitter.name} {digest}>"

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from fgrad.avals import Aval
+from fgrad.compiler.fuse import Fused
+from fgrad.compiler.kernels import blocked
 from fgrad.compiler.plan import overwritten_operands
 from fgrad.compiler.runtime import alias, seal
 from fgrad.config import config
@@ -50,6 +52,8 @@ class Emitter:
         self._fresh = _identifiers()
         # Variables and constants share one function: no name stands for two things.
         self._taken = {"np", self.name, *dir(builtins), *keyword.kwlist}
+        #: Functions that compute blocks, which the program calls.
+        self.kernels: list[str] = []
         #: The types of the operands of the equation being lowered.
         self.operands: list[Aval] = []
         self._names: dict[Var, str] = {}
@@ -71,13 +75,7 @@ class Emitter:
         hint = re.sub(r"\W", "_", hint) or "constant"
         if keyword.iskeyword(hint) or not hint.isidentifier():
             hint = "_" + hint
-        number = self._counts.get(hint, 0)
-        name = f"{hint}_{number}" if number else hint
-        while name in self._taken:
-            number += 1
-            name = f"{hint}_{number}"
-        self._counts[hint] = number + 1
-        self._taken.add(name)
+        name = self.unused(hint)
         self.constants[name] = value
         self._by_key[key] = name
         return name
@@ -121,6 +119,25 @@ class Emitter:
             return self.scalar(atom.value)
         return self.var(atom)
 
+    def rename(self, var: Var, name: str) -> None:
+        """Call a variable something else from here on."""
+        self._names[var] = name
+
+    def overwritten(self, var: Var) -> int | None:
+        """The position of the operand that a result takes the place of, if there is one."""
+        return self._overwritten.get(var)
+
+    def unused(self, hint: str) -> str:
+        """A name that nothing has."""
+        number = self._counts.get(hint, 0)
+        name = f"{hint}_{number}" if number else hint
+        while name in self._taken:
+            number += 1
+            name = f"{hint}_{number}"
+        self._counts[hint] = number + 1
+        self._taken.add(name)
+        return name
+
     def beside(self, atom: Literal, name: str) -> str:
         """A literal beside an array of its type may be a Python float, which reads better."""
         dtype = atom.aval.dtype
@@ -149,34 +166,51 @@ class Emitter:
             text = self._kinds[aval] = str(aval)
         return text
 
-    def statement(self, eqn: Eqn, position: int | None = None) -> str:
-        """The statement for an equation, which may write over its operand at `position`."""
+    def operand_names(self, eqn: Eqn) -> list[str]:
+        """What the operands of an equation are called in the code."""
         self.operands = [a.aval for a in eqn.inputs]
-        primitive = eqn.primitive
         names = [self.atom(a) for a in eqn.inputs]
-        if isinstance(primitive, Elementwise):
+        if isinstance(eqn.primitive, Elementwise):
             for i, atom in enumerate(eqn.inputs):
                 if type(atom) is Literal:
                     names[i] = self.beside(atom, names[i])
-        if position is not None and self.guards is not None and primitive is absorbing_product:
+        return names
+
+    def statement_into(self, eqn: Eqn, target: str) -> str | None:
+        """A statement that puts the result of an equation into an array that exists, where there is one."""
+        names = self.operand_names(eqn)
+        primitive = eqn.primitive
+        if primitive is absorbing_product:
+            if self.guards is None:
+                return None
             primitive = mul
-        statement = None
-        if position is not None and primitive is not absorbing_product:
-            statement = primitive.lower_into(position, *names)
-        if statement is not None:
-            self._names[eqn.outputs[0]] = names[position]  # type: ignore[index]
-            return f"{statement}  # {self.kind(eqn.outputs[0].aval)}"
-        avals = [v.aval for v in eqn.outputs]
-        weak = True in [a.weak for a in avals]
+        return primitive.lower_into(target, *names)  # type: ignore[no-any-return]
+
+    def expression(self, eqn: Eqn) -> str:
+        """The expression that computes the result of an equation."""
+        names = self.operand_names(eqn)
+        primitive = eqn.primitive
+        weak = True in [v.aval.weak for v in eqn.outputs]
         if not config.enable_x64 or (weak and not isinstance(primitive, Ufunc)):
             # Python scalars stay Python scalars, and 32-bit mode narrows: the implementation does both.
-            expression = Primitive.lower(primitive, self, *names)
-        else:
-            expression = primitive.lower(self, *names)
+            return Primitive.lower(primitive, self, *names)
+        return primitive.lower(self, *names)  # type: ignore[no-any-return]
+
+    def statement(self, eqn: Eqn) -> str:
+        """The statement for an equation, which may write over one of its operands."""
+        kinds = ", ".join([self.kind(v.aval) for v in eqn.outputs])
+        position = self.overwritten(eqn.outputs[0]) if eqn.outputs else None
+        if position is not None:
+            target = self.atom(eqn.inputs[position])
+            statement = self.statement_into(eqn, target)
+            if statement is not None:
+                self._names[eqn.outputs[0]] = target
+                return f"{statement}  # {kinds}"
+        expression = self.expression(eqn)
         targets = ", ".join([self.var(v) for v in eqn.outputs])
-        if primitive.multiple_results:
+        if eqn.primitive.multiple_results:
             targets = f"[{targets}]"
-        return f"{targets} = {expression}  # {', '.join([self.kind(a) for a in avals])}"
+        return f"{targets} = {expression}  # {kinds}"
 
     def source(self, jaxpr: Jaxpr) -> str:
         """The whole module: the entry point comes last, and is named after the user's function."""
@@ -188,7 +222,8 @@ class Emitter:
         blocks = self.blocks(jaxpr)
         results = self.results(jaxpr)
         if len(blocks) == 1:
-            return self.function(self.name, parameters, blocks[0][0], results)
+            main = self.function(self.name, parameters, blocks[0][0], results)
+            return "\n\n".join([*self.kernels, main])
         # Each part takes the variables that are alive where it begins and hands on those that are
         # still alive where it ends.
         parts, calls = [], []
@@ -199,7 +234,7 @@ class Emitter:
             parts.append(self.function(part, arguments, lines, handed_on))
             calls.append(f"    [{', '.join(handed_on)}] = {part}({', '.join(arguments)})")
         main = self.function(self.name, parameters, calls, results)
-        return "\n\n".join([*parts, main])
+        return "\n\n".join([*self.kernels, *parts, main])
 
     def function(
         self, name: str, parameters: list[str], lines: list[str], results: list[str]
@@ -233,17 +268,15 @@ class Emitter:
             chunks.append((lines, live_in, live_out))
         return chunks
 
-    def look(self, var: Var, indent: str) -> str:
-        """A statement that gives up when a variable holds a NaN: the guarded program takes over."""
+    def found_nan(self, var: Var) -> str:
+        """Whether a variable holds a NaN: if one does, the guarded program takes over."""
         name = self.var(var)
         if not var.aval.shape:
-            found = f"{name} != {name}"
-        elif var.aval.size <= LARGE_FOR_DOT and var.aval.dtype.kind == "f":
+            return f"{name} != {name}"
+        if var.aval.size <= LARGE_FOR_DOT and var.aval.dtype.kind == "f":
             # A sum of squares is NaN exactly when an element is.
-            found = f"np.isnan(np.vdot({name}, {name}))"
-        else:
-            found = f"{self.constant(has_nan, 'has_nan')}({name})"
-        return f"{indent}if {found}: return None"
+            return f"np.isnan(np.vdot({name}, {name}))"
+        return f"{self.constant(has_nan, 'has_nan')}({name})"
 
     def lines(self, eqns: tuple[Eqn, ...], dying: list[tuple[Var, ...]]) -> list[str]:
         lines: list[str] = []
@@ -260,10 +293,15 @@ class Emitter:
             if eqn.source is not None and (here := self.place(eqn.source)) != place:
                 place = here
                 lines.append(f"{indent}# {place}")
-            position = self._overwritten.get(eqn.outputs[0]) if eqn.outputs else None
-            lines.append(indent + self.statement(eqn, position))
+            if type(eqn.primitive) is Fused:
+                lines.extend(blocked(self, eqn, indent))
+            else:
+                lines.append(indent + self.statement(eqn))
             if self.guards is not None:
-                lines.extend(self.look(v, indent) for v in eqn.outputs if v in self.guards)
+                # A kernel has looked at what it made block by block.
+                seen = eqn.primitive.looked_at if type(eqn.primitive) is Fused else ()
+                looks = [v for v in eqn.outputs if v in self.guards and v not in seen]
+                lines.extend(f"{indent}if {self.found_nan(v)}: return None" for v in looks)
             large = [v for v in gone if v in self._names and _bytes(v.aval) >= _WORTH_DROPPING]
             if large:
                 kept = {*self.constants, *[self.var(v) for v in eqn.outputs]}

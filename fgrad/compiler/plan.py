@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from fgrad.ir.jaxpr import Jaxpr, Var
+from fgrad.compiler.fuse import Fused
+from fgrad.ir.jaxpr import Eqn, Jaxpr, Var
 from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.families import Elementwise, Reshape, Ufunc
 
@@ -32,6 +35,10 @@ def overwritten_operands(jaxpr: Jaxpr) -> dict[Var, int]:
     positions: dict[Var, int] = {}
     for index, eqn in enumerate(jaxpr.eqns):
         primitive = eqn.primitive
+        if type(primitive) is Fused:
+            positions.update(_over_operands(eqn, index, own, root, last_read))
+            own.update(v for v in eqn.outputs if v.aval.shape)
+            continue
         if primitive.multiple_results:
             continue
         (out,) = eqn.outputs
@@ -56,4 +63,39 @@ def overwritten_operands(jaxpr: Jaxpr) -> dict[Var, int]:
             ):
                 positions[out] = position
                 break
+    return positions
+
+
+def _over_operands(
+    eqn: Eqn, index: int, own: set[Var], root: dict[Var, Var], last_read: dict[Var, int]
+) -> dict[Var, int]:
+    """Which results of a cluster may take the place of an operand that is cut into the same blocks."""
+    primitive: Fused = eqn.primitive
+    roots = [root.get(v, v) for v in eqn.inputs if type(v) is Var]
+    last_step: dict[Var, int] = {}
+    shown: dict[Any, Any] = {v: root.get(v, v) for v in eqn.inputs if type(v) is Var}
+    for step, member in enumerate(primitive.body.eqns):
+        for atom in member.inputs:
+            if type(atom) is Var:
+                last_step[shown.get(atom, atom)] = step
+        if member.primitive.view:
+            source = member.inputs[0]
+            shown[member.outputs[0]] = shown.get(source, source)
+    positions: dict[Var, int] = {}
+    for position, operand in enumerate(eqn.inputs):
+        axis = primitive.in_axes[position]
+        if type(operand) is not Var or operand not in own or axis is None:
+            continue
+        # Another block may be read through another view, before or after this one is written.
+        if roots.count(root.get(operand, operand)) > 1:
+            continue
+        if last_read[root.get(operand, operand)] != index:
+            continue
+        for step, member in enumerate(primitive.body.eqns):
+            (out,) = member.outputs
+            fits = out.aval == operand.aval and primitive.made_axes[step] == axis
+            if fits and out in eqn.outputs and out not in positions:
+                if step >= last_step[root.get(operand, operand)]:
+                    positions[out] = position
+                    break
     return positions

@@ -163,6 +163,9 @@ class IntegerPower(Elementwise):
         simple |= {3: f"np.multiply(np.square({x}), {x})", 4: f"np.square(np.square({x}))"}
         return simple.get(self.n) or f"{emit.constant(self.compute, f'power_{self.n}')}({x})"
 
+    def lower_into(self, target: str, *names: str) -> str | None:
+        return f"np.square({names[0]}, out={target})" if self.n == 2 else None
+
 
 #: The primitive of this exponent, made once.
 integer_power = functools.lru_cache(256)(IntegerPower)

@@ -294,14 +294,15 @@ class Ufunc(Elementwise, abstract=True):
             return f"{self.source}({', '.join(names)})"
         return f"{emit.constant(self.function, self.name)}({', '.join(names)})"
 
-    def lower_into(self, position: int, *names: str) -> str | None:
-        """A statement that writes the answer over the operand at `position`, where there is one."""
+    def lower_into(self, target: str, *names: str) -> str | None:
         if not isinstance(self.function, np.ufunc) or not self.source.startswith("np."):
             return None
         symbol = _SYMBOLS.get(self.function)
-        if symbol in ("+", "-", "*", "/") and (position == 0 or symbol in ("+", "*")):
-            return f"{names[position]} {symbol}= {names[1 - position]}"
-        return f"{self.source}({', '.join(names)}, out={names[position]})"
+        if target in names and symbol in ("+", "-", "*", "/"):
+            position = names.index(target)
+            if position == 0 or symbol in ("+", "*"):
+                return f"{target} {symbol}= {names[1 - position]}"
+        return f"{self.source}({', '.join(names)}, out={target})"
 
 
 #: Operators that mean what the ufunc means.

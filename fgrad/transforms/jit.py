@@ -46,9 +46,9 @@ from fgrad.transforms._arguments import (
     tree_text,
 )
 from fgrad.transforms.axis_names import axes_in_scope
-from fgrad.transforms.direct_call import MISS, direct_call
 from fgrad.transforms.call import Call
 from fgrad.transforms.cost import MemoryStats, cost_analysis, memory_analysis
+from fgrad.transforms.direct_call import MISS, direct_call
 from fgrad.transforms.make_jaxpr import struct, trace_to_jaxpr
 from fgrad.transforms.static import Static, infer_static, split_static
 

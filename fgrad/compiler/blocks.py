@@ -1,0 +1,89 @@
+"""Running a program over blocks, on several threads where that pays.
+
+This module needs nothing but Python and NumPy: exported programs carry it along.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_lock = threading.Lock()
+_pool: Any = None
+_here = threading.local()
+
+
+def available_threads() -> int:
+    """The threads to use: as many as ``FGRAD_NUM_THREADS`` says, else as the process may use processors."""
+    told = os.environ.get("FGRAD_NUM_THREADS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_blocks(kernel: Callable[..., Any], count: int, *args: Any) -> bool:
+    """Run a kernel over `count` blocks, each thread over a share of them.
+
+    A kernel takes the first block, the last one (left out), and the arguments; it is true if it gave up.
+    What it computes for a block does not depend on the shares.
+    """
+    threads = min(available_threads(), count)
+    if threads < 2 or getattr(_here, "inside", False):
+        return bool(kernel(0, count, *args))
+    bounds = [count * i // threads for i in range(threads + 1)]
+    own = [(bounds[0], bounds[1])]
+    shares = []
+    for first, last in itertools.pairwise(bounds[1:]):
+        # The handling of floating-point errors belongs to the context.
+        context = contextvars.copy_context()
+        try:
+            shares.append(_threads().submit(context.run, _share, kernel, first, last, args))
+        except RuntimeError:
+            # An interpreter that shuts down starts no threads.
+            own.append((first, last))
+    try:
+        gave_up = any([kernel(first, last, *args) for first, last in own])
+    finally:
+        # Nobody may write into the results once they are handed on.
+        errors = [share.exception() for share in shares]
+    for error in errors:
+        if error is not None:
+            raise error
+    return gave_up or any([share.result() for share in shares])
+
+
+def _share(kernel: Callable[..., Any], first: int, last: int, args: Any) -> Any:
+    # A worker that waited for others could wait for itself.
+    _here.inside = True
+    try:
+        return kernel(first, last, *args)
+    finally:
+        _here.inside = False
+
+
+def _threads() -> Any:
+    global _pool
+    with _lock:
+        if _pool is None:
+            # Imported where it is needed: it would cost every start of a process.
+            from concurrent.futures import ThreadPoolExecutor
+
+            _pool = ThreadPoolExecutor(max(available_threads() - 1, 1), "fgrad")
+        return _pool
+
+
+def _forget_threads() -> None:
+    """A forked process has none of the threads of its parent."""
+    global _pool, _lock
+    _pool = None
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
