@@ -81,10 +81,10 @@ class Case:
         built: Callable[..., Any] = self.namespace(lib, xp)["transformed"](lib, xp)
         return built
 
-    def inputs(self, lib: Any, xp: Any, shift: float = 0.0) -> list[Any]:
-        """The arguments as arrays of a module, moved by ``shift`` in relative terms."""
+    def inputs(self, lib: Any, xp: Any, shift: float = 0.0, wide: bool = False) -> list[Any]:
+        """The arguments as arrays of a module, moved by ``shift`` in relative terms; ``wide`` in 64 bits."""
         return [
-            lib.tree_util.tree_map(lambda x: moved(xp, x, shift), argument)
+            lib.tree_util.tree_map(lambda x: moved(xp, widened(x) if wide else x, shift), argument)
             for argument in self.namespace(lib, xp)["inputs"]()
         ]
 
@@ -102,6 +102,11 @@ def moved(xp: Any, x: Any, shift: float) -> Any:
         wobble = 1.0 + shift * np.cos(np.arange(x.size)).reshape(x.shape)
         return xp.asarray((x * wobble).astype(x.dtype))
     return xp.asarray(x)
+
+
+def widened(x: Any) -> Any:
+    wider = {"float32": np.float64, "complex64": np.complex128}
+    return x if isinstance(x, float) else x.astype(wider.get(x.dtype.name, x.dtype))
 
 
 def random_case(seed: int, depths: tuple[int, ...]) -> Case:
@@ -164,5 +169,5 @@ class Reference:
         self.case = case
         self.compiled = jax.jit(case.function(REFERENCE, jnp))
 
-    def __call__(self, shift: float = 0.0) -> Any:
-        return self.compiled(*self.case.inputs(jax, jnp, shift))
+    def __call__(self, shift: float = 0.0, wide: bool = False) -> Any:
+        return self.compiled(*self.case.inputs(jax, jnp, shift, wide))
