@@ -15,8 +15,6 @@ from fgrad.array import Array
 from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, normal_axis
 
-__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
-
 # Below this many products, sums of shifted arrays are more exact than Fourier's transform, and as
 # fast.
 _FEW = 5000
