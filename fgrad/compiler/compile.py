@@ -10,9 +10,9 @@ from typing import Any
 
 from fgrad.array import snapshot
 from fgrad.compiler.emit import STATEMENTS_PER_FUNCTION, Emitter
+from fgrad.compiler.fission import prepared
 from fgrad.compiler.fuse import fuse
 from fgrad.compiler.guards import place_guards
-from fgrad.compiler.simplify import simplify
 from fgrad.config import config
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Var
@@ -30,7 +30,7 @@ class Executable:
 
     def __init__(self, jaxpr: Jaxpr) -> None:
         self.jaxpr = jaxpr
-        self.simplified = checked(simplify(jaxpr))
+        self.simplified = prepared(jaxpr)
         self.simplified.consts = tuple(map(snapshot, self.simplified.consts))
         # Split programs hand variables from function to function, and effects must not happen twice:
         # such programs guard each product instead.

@@ -20,14 +20,17 @@ from fgrad.compiler.runtime import alias, seal
 from fgrad.config import config
 from fgrad.dtypes import FLOAT32, FLOAT64
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, last_uses
+from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.families import (
     LARGE_FOR_DOT,
+    Convert,
     Elementwise,
     Ufunc,
     absorbing_product,
     has_nan,
     mul,
 )
+from fgrad.primitives.shape import Concatenate
 from fgrad.source_info import source_text
 from fgrad.tracing import Primitive
 
@@ -61,6 +64,8 @@ class Emitter:
         self._kinds: dict[Aval, str] = {}
         #: The operand that each result is written over, if there is one.
         self._overwritten: dict[Var, int] = {}
+        #: The arrays that results are written to, by name.
+        self._targets: dict[Var, str] = {}
 
     # -- what lowering rules use --
 
@@ -93,10 +98,16 @@ class Emitter:
         left, right = self.operands
         if left.shape or right.shape:
             return True
+        kinds = left.dtype.kind + right.dtype.kind
+        if not set(kinds) <= set("biuf"):
+            return False
+        if symbol not in "+-*/":
+            return True
         # NumPy's integer scalars warn of an overflow, and its complex ones divide in another way.
         # Python's numbers raise where they divide by zero.
-        floats = left.dtype.kind == "f" and right.dtype.kind == "f"
-        return floats and (symbol in "+-*" or not (left.weak and right.weak))
+        if left.weak and right.weak:
+            return kinds == "ff" and symbol != "/"
+        return any([a.dtype.kind == "f" and not a.weak for a in (left, right)])
 
     def absorbing_product(self, ct: str, slope: str) -> str:
         if self.guards is not None:
@@ -122,6 +133,18 @@ class Emitter:
     def rename(self, var: Var, name: str) -> None:
         """Call a variable something else from here on."""
         self._names[var] = name
+
+    def take(self, body: Jaxpr, guards: frozenset[Var] | None) -> None:
+        """Make ready to write a body whose variables no other program has."""
+        for var, const in zip(body.constvars, body.consts, strict=True):
+            self._names[var] = self.constant(const, "constant")
+        self._overwritten.update(overwritten_operands(body))
+        if self.guards is not None and guards is not None:
+            self.guards |= guards
+
+    def write_to(self, var: Var, target: str) -> None:
+        """Let the equation that makes a variable write it to an array, if its primitive can."""
+        self._targets[var] = target
 
     def overwritten(self, var: Var) -> int | None:
         """The position of the operand that a result takes the place of, if there is one."""
@@ -184,6 +207,10 @@ class Emitter:
             if self.guards is None:
                 return None
             primitive = mul
+        if isinstance(primitive, DotGeneral | Concatenate):
+            expression = primitive.lower(self, *names)
+            if expression.startswith(("np.dot(", "np.concatenate(")):
+                return f"{expression[:-1]}, out={target})"
         return primitive.lower_into(target, *names)  # type: ignore[no-any-return]
 
     def expression(self, eqn: Eqn) -> str:
@@ -191,6 +218,8 @@ class Emitter:
         names = self.operand_names(eqn)
         primitive = eqn.primitive
         weak = True in [v.aval.weak for v in eqn.outputs]
+        if type(primitive) is Convert and self.operands[0] == Aval((), primitive.dtype) and weak:
+            return f"{names[0]}.item()"
         if not config.enable_x64 or (weak and not isinstance(primitive, Ufunc)):
             # Python scalars stay Python scalars, and 32-bit mode narrows: the implementation does both.
             return Primitive.lower(primitive, self, *names)
@@ -200,8 +229,10 @@ class Emitter:
         """The statement for an equation, which may write over one of its operands."""
         kinds = ", ".join([self.kind(v.aval) for v in eqn.outputs])
         position = self.overwritten(eqn.outputs[0]) if eqn.outputs else None
-        if position is not None:
+        target = self._targets.get(eqn.outputs[0]) if eqn.outputs else None
+        if target is None and position is not None:
             target = self.atom(eqn.inputs[position])
+        if target is not None:
             statement = self.statement_into(eqn, target)
             if statement is not None:
                 self._names[eqn.outputs[0]] = target
@@ -278,17 +309,26 @@ class Emitter:
             return f"np.isnan(np.vdot({name}, {name}))"
         return f"{self.constant(has_nan, 'has_nan')}({name})"
 
-    def lines(self, eqns: tuple[Eqn, ...], dying: list[tuple[Var, ...]]) -> list[str]:
+    def lines(
+        self,
+        eqns: tuple[Eqn, ...],
+        dying: list[tuple[Var, ...]],
+        margin: str = "    ",
+        silenced: bool = False,
+    ) -> list[str]:
+        """The statements at a margin, where floating-point errors may be silenced already."""
         lines: list[str] = []
         place = None
-        silent = False
-        indent = "    "
+        silent = silenced
+        indent = margin
         for eqn, gone in zip(eqns, dying, strict=True):
-            if eqn.silent != silent:
+            if eqn.silent != silent and not silenced:
                 silent = eqn.silent
                 if silent:
-                    lines.append("    with np.errstate(all='ignore'):  # derivatives never warn")
-                indent = "        " if silent else "    "
+                    lines.append(
+                        f"{margin}with np.errstate(all='ignore'):  # derivatives never warn"
+                    )
+                indent = f"{margin}    " if silent else margin
                 place = None
             if eqn.source is not None and (here := self.place(eqn.source)) != place:
                 place = here
@@ -296,7 +336,9 @@ class Emitter:
             if type(eqn.primitive) is Fused:
                 lines.extend(blocked(self, eqn, indent))
             else:
-                lines.append(indent + self.statement(eqn))
+                write = getattr(eqn.primitive, "write", None)
+                written = None if write is None else write(self, eqn, indent, silent)
+                lines.extend(written or [indent + self.statement(eqn)])
             if self.guards is not None:
                 # A kernel has looked at what it made block by block.
                 seen = eqn.primitive.looked_at if type(eqn.primitive) is Fused else ()

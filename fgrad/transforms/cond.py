@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fgrad.avals import Aval, aval_of
+from fgrad.compiler.loops import write_cond
 from fgrad.dtypes import python_type
 from fgrad.ir.jaxpr import Jaxpr, derivative_rules, eval_jaxpr
 from fgrad.parameters import parameters
@@ -68,6 +69,10 @@ class Cond(Primitive):
             check_operands("cond", avals[1:], branch.in_avals)
             check_operands("cond", self.branches[0].out_avals, branch.out_avals)
         return self.branches[0].out_avals
+
+    def write(self, emitter: Any, eqn: Any, margin: str, silenced: bool) -> list[str] | None:
+        """The statements of the choice in compiled code."""
+        return write_cond(emitter, eqn, margin, silenced)
 
     def impl(self, *values: Any) -> Sequence[Any]:
         return fresh(runner(self.branches[int(values[0])])(*values[1:]), values)

@@ -359,7 +359,7 @@ def fori_loop(
     names = ["i", *_tree.leaf_names(init_val, "carry")]
 
     def step(i: Any, carry: Any) -> Any:
-        return body_fun(wrap(convert(add(i, start), integer, True)), carry)
+        return body_fun(wrap(convert(i, integer, True)), carry)
 
     def record(avals: Sequence[Aval], settle: Callable[..., list[Any]]) -> Body:
         row = [Aval((), integer)]
@@ -372,7 +372,8 @@ def fori_loop(
     if stop > start:
         moved = _index_last(body)
         steps = stop - start
-        rows = [iota(steps, integer)]
+        counts = iota(steps, integer)
+        rows = [add(counts, start) if start else counts]
         carry = bind_scan(moved, body.captured, carry, rows, steps, False)
     return _tree.unflatten(treedef, [wrap(c) for c in carry])
 

@@ -13,6 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fgrad.avals import Aval, aval_of
+from fgrad.compiler import compiled
+from fgrad.compiler.fission import prepared
+from fgrad.compiler.guards import results_to_look_at
+from fgrad.compiler.loops import alone, can_write, write_scan
+from fgrad.config import config
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Var, derivative_rules, eval_jaxpr
 from fgrad.parameters import parameters
@@ -90,7 +95,25 @@ class Scan(Primitive):
         results = self.body.out_avals[self.carries :]
         return [*carry, *[Aval((self.length, *a.shape), a.dtype) for a in results]]
 
+    def write(self, emitter: Any, eqn: Any, margin: str, silenced: bool) -> list[str] | None:
+        """The statements of the loop in compiled code."""
+        return write_scan(emitter, eqn, margin, silenced)
+
+    def results_to_look_at(self) -> Flags | None:
+        """The results to look for NaN in, on behalf of the products of all steps."""
+        if not can_write(self.jaxprs):
+            return None
+        return results_to_look_at(prepared(self.body), self.consts, self.carries)
+
     def impl(self, *values: Any) -> Sequence[Any]:
+        if can_write(self.jaxprs) and not config.debug_nans:
+            own, entries = self.body.in_avals, self.consts + self.carries
+            avals = [
+                *own[:entries],
+                *[Aval((self.length, *a.shape), a.dtype) for a in own[entries:]],
+            ]
+            key = self.consts, self.carries, self.length, self.reverse
+            return compiled(alone(self, avals, key)).run(*values)
         run = runner(self.body)
         consts, carry, rows = self.split(values)
         count = self.carries

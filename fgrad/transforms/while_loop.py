@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from fgrad.avals import Aval, aval_of
+from fgrad.compiler import compiled
+from fgrad.compiler.loops import alone, can_write, write_while
 from fgrad.compiler.runtime import alias
+from fgrad.config import config
 from fgrad.errors import UnboundedLoopError
 from fgrad.ir.jaxpr import Jaxpr, Var, eval_jaxpr
 from fgrad.parameters import parameters
@@ -95,7 +98,15 @@ class While(Primitive):
         check_operands("while", carry, self.body.out_avals)
         return carry
 
+    def write(self, emitter: Any, eqn: Any, margin: str, silenced: bool) -> list[str] | None:
+        """The statements of the loop in compiled code."""
+        return write_while(emitter, eqn, margin, silenced)
+
     def impl(self, *values: Any) -> Sequence[Any]:
+        if can_write(self.jaxprs) and not config.debug_nans:
+            avals = [*self.condition.in_avals[: self.condition_consts], *self.body.in_avals]
+            key = self.condition, self.condition_consts, self.body_consts
+            return compiled(alone(self, avals, key)).run(*values)
         condition, body = runner(self.condition), runner(self.body)
         condition_consts, body_consts, carry = self.split(values)
         while condition(*condition_consts, *carry)[0]:

@@ -1,0 +1,390 @@
+"""Loops and branches as statements of the program that they are in: ``for``, ``while`` and ``if``.
+
+Carries are local variables. Rows are views of the arrays that a loop runs along, and results are written
+where they lie in the arrays that hold those of all steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fgrad.avals import Aval
+from fgrad.compiler.fission import prepared
+from fgrad.compiler.fuse import fuse
+from fgrad.compiler.guards import place_guards, place_guards_in_loop
+from fgrad.config import config
+from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, last_uses, sub_jaxprs
+from fgrad.primitives.families import Convert
+
+# Longer bodies are functions of their own.
+LONGEST_BODY = 1000
+# Below this many bytes, what a variable holds on to is not worth a statement.
+_WORTH_DROPPING = 1 << 16
+_STEP = "    "
+
+
+def can_write(bodies: Sequence[Jaxpr]) -> bool:
+    """Whether bodies may become statements of the program around them."""
+    # In 32-bit mode statements are calls of implementations, which is what a function of its own is for.
+    return bool(config.enable_x64) and sum(map(_length, bodies)) <= LONGEST_BODY
+
+
+def _length(jaxpr: Jaxpr) -> int:
+    known = jaxpr.derived.get("statements")
+    if known is None:
+        inner = [_length(body) for eqn in jaxpr.eqns for body in sub_jaxprs(eqn.primitive)]
+        known = jaxpr.derived["statements"] = len(jaxpr.eqns) + sum(inner)
+    return known
+
+
+def alone(primitive: Any, in_avals: Sequence[Aval], key: tuple[Any, ...]) -> Jaxpr:
+    """The program that applies one primitive; `key` tells it from others of the same body."""
+    derived = primitive.jaxprs[-1].derived
+    known = derived.get(("alone", *key))
+    if known is None:
+        invars = [Var(aval) for aval in in_avals]
+        outvars = [Var(aval) for aval in primitive.abstract_eval(*in_avals)]
+        eqn = Eqn(primitive, tuple(invars), tuple(outvars))
+        name = primitive.jaxprs[-1].name
+        known = derived[("alone", *key)] = Jaxpr((), (), invars, [eqn], outvars, name)
+    return known  # type: ignore[no-any-return]
+
+
+# ---- statements ----------------------------------------------------------------------------------
+
+
+class Writer:
+    """The statements of one loop or choice, for an emitter that is at `margin`.
+
+    In a silenced one floating-point errors are ignored already.
+    """
+
+    def __init__(self, emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> None:
+        self.emitter = emitter
+        self.eqn = eqn
+        self.margin = margin
+        self.silenced = silenced
+        self.lines: list[str] = []
+
+    def write(self, text: str) -> None:
+        self.lines.append(self.margin + text)
+
+    def silence(self, bodies: Sequence[Jaxpr]) -> None:
+        """Ignore errors around the whole, where all of it belongs to derivatives."""
+        if not self.silenced and all(eqn.silent for body in bodies for eqn in body.eqns):
+            if any(body.eqns for body in bodies):
+                self.write("with np.errstate(all='ignore'):  # derivatives never warn")
+                self.margin += _STEP
+                self.silenced = True
+
+    def enter(
+        self, body: Jaxpr, guards: Callable[[Jaxpr], frozenset[Var] | None] = place_guards
+    ) -> Jaxpr:
+        """Take the variables of a body, which no other one shares, and fuse its equations."""
+        emitter = self.emitter
+        looked_at = None if emitter.guards is None else guards(body)
+        fused = fuse(body)
+        emitter.take(fused, looked_at)
+        return fused
+
+    def pass_in(self, variables: Sequence[Var], atoms: Sequence[Any]) -> None:
+        """What a body reads and never changes goes by the name that it has outside."""
+        for var, atom in zip(variables, atoms, strict=True):
+            if type(atom) is Literal:
+                self.write(f"{self.emitter.var(var)} = {self.emitter.atom(atom)}")
+            else:
+                self.emitter.rename(var, self.emitter.var(atom))
+
+    def begin(self, variables: Sequence[Var], atoms: Sequence[Any]) -> None:
+        """Carries as they are before the first step."""
+        for var, atom in zip(variables, atoms, strict=True):
+            self.write(f"{self.emitter.var(var)} = {self.emitter.atom(atom)}")
+
+    def statements(self, body: Jaxpr, deeper: bool = True) -> list[str]:
+        """The lines of a body, inside of the statement that is written."""
+        inputs = set(body.invars)
+        dying = [tuple([v for v in gone if v not in inputs]) for gone in last_uses(body)]
+        margin = self.margin + _STEP if deeper else self.margin
+        return self.emitter.lines(body.eqns, dying, margin, self.silenced)  # type: ignore[no-any-return]
+
+    def carry_on(self, variables: Sequence[Var], atoms: Sequence[Any]) -> None:
+        """The carries of the next step."""
+        pairs = [
+            (self.emitter.var(v), self.emitter.atom(a))
+            for v, a in zip(variables, atoms, strict=True)
+        ]
+        moved = [(old, new) for old, new in pairs if old != new]
+        if moved:
+            targets = ", ".join([old for old, _ in moved])
+            self.write(f"{_STEP}{targets} = {', '.join([new for _, new in moved])}")
+
+    def finish(
+        self, body: Jaxpr, carry: Sequence[Var], owned: Sequence[bool], rows: Sequence[Var] = ()
+    ) -> None:
+        """The last carries are results: each has memory of its own. Let go of what the last step held."""
+        emitter = self.emitter
+        results = [emitter.var(v) for v in carry]
+        for name, own in zip(results, owned, strict=True):
+            if not own:
+                self.write(f"{name} = {name}.copy()")
+        for var, name in zip(self.eqn.outputs, results, strict=False):
+            emitter.rename(var, name)
+        held = [emitter.var(v) for v in rows]
+        held += self.large(body)
+        dropped = [name for name in dict.fromkeys(held) if name not in results]
+        if dropped:
+            self.write(f"{' = '.join(dropped)} = None")
+
+    def large(self, body: Jaxpr) -> list[str]:
+        """The names of large values that a body makes."""
+        return [
+            self.emitter.var(v)
+            for eqn in body.eqns
+            for v in eqn.outputs
+            if _bytes(v.aval) >= _WORTH_DROPPING
+        ]
+
+
+def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str] | None:
+    """The statements of a loop along the leading axis of arrays; see `Scan`."""
+    loop, reverse = eqn.primitive, eqn.primitive.reverse
+    if not can_write((loop.body,)):
+        return None
+    body = renamed(prepared(loop.body))
+    body, counted = _with_python_rows(body, loop.consts + loop.carries)
+    writer = Writer(emitter, eqn, margin, silenced)
+    consts, carry, rows = loop.split(body.invars)
+    given = loop.split(eqn.inputs)
+    carried_on, entries = body.outvars[: loop.carries], body.outvars[loop.carries :]
+    stacks = eqn.outputs[loop.carries :]
+    body = writer.enter(body, lambda body: place_guards_in_loop(body, loop.consts, loop.carries))
+    writer.pass_in(consts, given[0])
+    writer.begin(carry, given[1])
+    for stack in stacks:
+        dtype = _dtype(emitter, stack.aval.dtype)
+        writer.write(f"{emitter.var(stack)} = np.empty({stack.aval.shape}, {dtype})")
+    writer.silence([body])
+    # The loop runs along rows and along the places of results at the same time.
+    back = "[::-1]" if reverse else ""
+    targets, arrays = [], []
+    for var, row in zip(rows, given[2], strict=True):
+        targets.append(emitter.var(var))
+        arrays.append(f"{emitter.atom(row)}{back}{'.tolist()' if var in counted else ''}")
+    places: list[Var | None] = []
+    made = {v for e in body.eqns for v in e.outputs}
+    placed: set[Any] = set()
+    for stack, entry in zip(stacks, entries, strict=True):
+        place = Var(entry.aval) if entry.aval.shape else None
+        places.append(place)
+        if place is not None:
+            targets.append(emitter.var(place))
+            arrays.append(emitter.var(stack) + back)
+            if entry in made and entry not in placed:
+                placed.add(entry)
+                emitter.write_to(entry, emitter.var(place))
+    step = Var(Aval((), np.dtype(np.int64)))
+    if None in places:
+        count = f"{loop.length - 1}, -1, -1" if reverse else str(loop.length)
+        targets.insert(0, emitter.var(step))
+        arrays.insert(0, f"range({count})")
+    lines = writer.statements(body)
+    head = f"for {', '.join(targets)} in zip({', '.join(arrays)}):"
+    if len(targets) < 2:
+        source = arrays[0] if arrays else f"range({loop.length})"
+        head = f"for {targets[0] if targets else '_'} in {source}:"
+    writer.write(head)
+    before = len(writer.lines)
+    writer.lines.extend(lines)
+    for stack, place, entry in zip(stacks, places, entries, strict=True):
+        text = emitter.atom(entry)
+        if place is None:
+            writer.write(f"{_STEP}{emitter.var(stack)}[{emitter.var(step)}] = {text}")
+        elif text != emitter.var(place):
+            writer.write(f"{_STEP}{emitter.var(place)}[...] = {text}")
+    writer.carry_on(carry, carried_on)
+    if len(writer.lines) == before:
+        writer.write(f"{_STEP}pass")
+    views = [
+        var
+        for var, whole in zip([*rows, *places], [*given[2], *stacks], strict=True)
+        if var is not None and var.aval.shape and _bytes(whole.aval) >= _WORTH_DROPPING
+    ]
+    writer.finish(body, carry, owned_results(body, carried_on, placed), views)
+    return writer.lines
+
+
+def write_while(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str] | None:
+    """The statements of a loop that runs while a condition holds; see `While`."""
+    loop = eqn.primitive
+    if not can_write((loop.condition, loop.body)):
+        return None
+    condition, body = renamed(prepared(loop.condition)), renamed(prepared(loop.body))
+    writer = Writer(emitter, eqn, margin, silenced)
+    condition_consts, body_consts, start = loop.split(eqn.inputs)
+    condition, body = writer.enter(condition), writer.enter(body)
+    writer.pass_in(condition.invars[: loop.condition_consts], condition_consts)
+    writer.pass_in(body.invars[: loop.body_consts], body_consts)
+    carry = body.invars[loop.body_consts :]
+    writer.begin(carry, start)
+    for var, other in zip(carry, condition.invars[loop.condition_consts :], strict=True):
+        emitter.rename(other, emitter.var(var))
+    writer.silence([condition, body])
+    (goes_on,) = condition.outvars
+    # A condition of one operation stands where one expects it.
+    single = (
+        len(condition.eqns) == 1
+        and goes_on in condition.eqns[0].outputs
+        and (writer.silenced or not condition.eqns[0].silent)
+        and not condition.eqns[0].primitive.multiple_results
+    )
+    if single:
+        (test,) = condition.eqns
+        writer.write(f"while {emitter.expression(test)}:")
+    else:
+        lines = writer.statements(condition)
+        if condition.eqns:
+            writer.write("while True:")
+            writer.lines.extend(lines)
+            writer.write(f"{_STEP}if not {emitter.atom(goes_on)}: break")
+        else:
+            writer.write(f"while {emitter.atom(goes_on)}:")
+    before = len(writer.lines)
+    writer.lines.extend(writer.statements(body))
+    writer.carry_on(carry, body.outvars)
+    if len(writer.lines) == before:
+        writer.write(f"{_STEP}pass")
+    owned = owned_results(body, body.outvars)
+    for var, atom, own in zip(carry, start, owned, strict=True):
+        if own and atom.aval.shape:
+            # There may have been no step.
+            name = emitter.var(var)
+            writer.write(f"if {name} is {emitter.atom(atom)}: {name} = {name}.copy()")
+    writer.finish(body, carry, owned)
+    return writer.lines
+
+
+def write_cond(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str] | None:
+    """The statements of a choice between branches; see `Cond`."""
+    primitive = eqn.primitive
+    if not can_write(primitive.branches):
+        return None
+    branches = [renamed(prepared(branch)) for branch in primitive.branches]
+    writer = Writer(emitter, eqn, margin, silenced)
+    index = emitter.atom(eqn.inputs[0])
+    is_truth = eqn.inputs[0].aval.dtype.kind == "b"
+    names = [emitter.var(v) for v in eqn.outputs]
+    branches = [writer.enter(branch) for branch in branches]
+    for branch in branches:
+        writer.pass_in(branch.invars, eqn.inputs[1:])
+    writer.silence(branches)
+    order = list(enumerate(branches))
+    if is_truth:
+        order.reverse()
+    for place, (number, branch) in enumerate(order):
+        if place == len(order) - 1:
+            head = "else:"
+        else:
+            test = index if is_truth else f"{index} == {number}"
+            head = f"{'elif' if place else 'if'} {test}:"
+        writer.write(head if len(order) > 1 else "if True:")
+        before = len(writer.lines)
+        writer.lines.extend(writer.statements(branch))
+        owned = owned_results(branch, branch.outvars)
+        pairs = [
+            (name, emitter.atom(atom) + ("" if own else ".copy()"))
+            for name, atom, own in zip(names, branch.outvars, owned, strict=True)
+        ]
+        if pairs:
+            targets = ", ".join([name for name, _ in pairs])
+            writer.write(f"{_STEP}{targets} = {', '.join([text for _, text in pairs])}")
+        dropped = dict.fromkeys(writer.large(branch))
+        if dropped:
+            writer.write(f"{_STEP}{' = '.join(dropped)} = None")
+        if len(writer.lines) == before:
+            writer.write(f"{_STEP}pass")
+    return writer.lines
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+
+def renamed(jaxpr: Jaxpr) -> Jaxpr:
+    """The program over variables of its own: it may be written twice into one function."""
+    fresh: dict[Any, Any] = {v: Var(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        inputs = tuple([fresh.get(a, a) for a in eqn.inputs])
+        outputs = tuple([Var(v.aval) for v in eqn.outputs])
+        fresh.update(zip(eqn.outputs, outputs, strict=True))
+        eqns.append(eqn._replace(inputs=inputs, outputs=outputs))
+    return Jaxpr(
+        [fresh[v] for v in jaxpr.constvars],
+        jaxpr.consts,
+        [fresh[v] for v in jaxpr.invars],
+        eqns,
+        [fresh.get(a, a) for a in jaxpr.outvars],
+        jaxpr.name,
+    )
+
+
+def owned_results(
+    body: Jaxpr, results: Sequence[Any], written: set[Any] | frozenset[Any] = frozenset()
+) -> list[bool]:
+    """Which results have memory that nothing else shows, beyond the step that made them.
+
+    Those in `written` lie in an array of the results of all steps.
+    """
+    foreign = {*body.invars, *body.constvars, *written}
+    root: dict[Any, Any] = {}
+    for eqn in body.eqns:
+        if eqn.primitive.view and type(eqn.inputs[0]) is Var:
+            root[eqn.outputs[0]] = root.get(eqn.inputs[0], eqn.inputs[0])
+    seen: set[Any] = set()
+    owned = []
+    for atom in results:
+        shares = root.get(atom, atom) in foreign or atom in seen
+        owned.append(type(atom) is Literal or not atom.aval.shape or not shares)
+        seen.add(atom)
+    return owned
+
+
+def _with_python_rows(body: Jaxpr, start: int) -> tuple[Jaxpr, set[Var]]:
+    """The body where numbers of rows that are only read as Python numbers are given as such."""
+    readers: dict[Any, list[Eqn]] = {v: [] for v in body.invars[start:] if not v.aval.shape}
+    for eqn in body.eqns:
+        for atom in eqn.inputs:
+            if atom in readers:
+                readers[atom].append(eqn)
+    results = set(body.outvars)
+    same: dict[Any, Any] = {}
+    inputs = list(body.invars)
+    for var, eqns in readers.items():
+        if not eqns or var in results or var.aval.dtype.name not in ("int64", "float64", "bool"):
+            continue
+        if all(e.primitive == Convert(var.aval.dtype, True) for e in eqns):
+            number = eqns[0].outputs[0]
+            same.update((e.outputs[0], number) for e in eqns)
+            inputs[inputs.index(var)] = number
+    if not same:
+        return body, set()
+    kept = [
+        eqn._replace(inputs=tuple([same.get(a, a) for a in eqn.inputs]))
+        for eqn in body.eqns
+        if not eqn.outputs or eqn.outputs[0] not in same
+    ]
+    outvars = [same.get(a, a) for a in body.outvars]
+    program = Jaxpr(body.constvars, body.consts, inputs, kept, outvars, body.name)
+    return program, set(same.values())
+
+
+def _dtype(emitter: Any, dtype: np.dtype[Any]) -> str:
+    if dtype.kind == "b" or hasattr(np, dtype.name):
+        return emitter.dtype(dtype)  # type: ignore[no-any-return]
+    return emitter.constant(dtype, dtype.name)  # type: ignore[no-any-return]
+
+
+def _bytes(aval: Aval) -> int:
+    return aval.size * aval.dtype.itemsize
