@@ -10,6 +10,7 @@ from fgrad.scipy import (
     optimize,
     signal,
     sparse,
+    spatial,
     special,
     stats,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "optimize",
     "signal",
     "sparse",
+    "spatial",
     "special",
     "stats",
 ]
