@@ -93,20 +93,8 @@ CALLS: dict[str, tuple[Any, tuple[Any, ...]]] = {
         lambda r: lambda q: r.concatenate([r.from_quat(q), r.from_quat(q[:2])]).as_quat(),
         (QUATS,),
     ),
-    "as_euler": (
-        lambda r: lambda q: [r.from_quat(q).as_euler("xyz"), r.from_quat(q).as_euler("ZXZ", True)],
-        (QUATS,),
-    ),
-    "from_euler": (
-        lambda r: (
-            lambda a: [
-                r.from_euler("xyz", a).as_quat(),
-                r.from_euler("ZYZ", 40 * a, True).as_quat(),
-                r.from_euler("y", a[0, 0]).as_quat(),
-            ]
-        ),
-        (ANGLES,),
-    ),
+    "as_euler": (lambda r: lambda q: r.from_quat(q).as_euler("ZXZ", True), (QUATS,)),
+    "from_euler": (lambda r: lambda a: r.from_euler("xyz", 40 * a, True).as_quat(), (ANGLES,)),
 }
 TRIED = {name.split()[0] for name in CALLS} - {"product"} | {
     "identity",
@@ -119,7 +107,6 @@ TRIED = {name.split()[0] for name in CALLS} - {"product"} | {
 @pytest.mark.parametrize("name", CALLS)
 def test_rotations_are_those_of_jax(name: str) -> None:
     make, args = CALLS[name]
-    # JAX derives no angles about turning axes without NaN, nor eigenvectors of means.
     holds_against_jax(make(Rotation), make(JaxRotation), args, rtol=1e-9)
 
 
@@ -327,9 +314,8 @@ def test_rotations_between_are_those_of_jax_and_scipy() -> None:
     def at(r: Any, s: Any) -> Any:
         return lambda q, times, t: s.init(times, r.from_quat(q))(t).as_matrix()
 
-    ours, theirs = at(Rotation, Slerp), at(JaxRotation, JaxSlerp)
-    holds_against_jax(ours, theirs, (QUATS, TIMES, BETWEEN), order=0)
     # At the given times the speed changes: slopes are compared between them.
+    ours, theirs = at(Rotation, Slerp), at(JaxRotation, JaxSlerp)
     holds_against_jax(ours, theirs, (QUATS, TIMES, BETWEEN[[1, 3, 4]]), rtol=1e-9)
     expected = scipy.spatial.transform.Slerp(TIMES, SciPyRotation.from_quat(QUATS))
     slerp = Slerp(TIMES, Rotation.from_quat(QUATS))

@@ -105,8 +105,8 @@ def from_mrp(mrp: Any) -> Any:
 
 def to_mrp(quat: Any) -> Any:
     """Modified Rodrigues parameters, of length at most one."""
-    sign = fnp.where(quat[..., 3:] < 0, -1.0, 1.0)
-    return sign * quat[..., :3] / (1 + sign * quat[..., 3:])
+    quat = fnp.where(quat[..., 3:] < 0, -quat, quat)
+    return quat[..., :3] / (1 + quat[..., 3:])
 
 
 def canonical(quat: Any) -> Any:
