@@ -128,6 +128,7 @@ __all__ = [
     "example_libraries",
     "experimental",
     "explain_cache_misses",
+    "export",
     "extend",
     "flatten_util",
     "float0",
@@ -244,6 +245,8 @@ _LATER = frozenset(
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
         return _importlib.import_module(f"fgrad.{name}")
+    if name == "export":
+        return _importlib.import_module("fgrad.transforms.export").export
     if name == "make_mesh":
         return _importlib.import_module("fgrad.sharding").make_mesh
     return _removed_name(name)

@@ -772,6 +772,26 @@ class StaleConstantError(FgradError, RuntimeError):
     """
 
 
+class ExportError(FgradError, ValueError):
+    """A function that cannot be written as a module without fgrad.
+
+    Such a module has no Python function of the user's to call back, and takes and returns arrays,
+    Python numbers, and dicts, lists and tuples of them.
+
+    Wrong::
+
+        f = lambda x: fgrad.pure_callback(np.sin, x, x)
+        fgrad.export(f, fnp.ones(3), path="f.py")
+
+    Right::
+
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            fgrad.export(lambda x: fnp.sin(x), fnp.ones(3), path=folder + "/sine.py")
+    """
+
+
 class NanError(FgradError, FloatingPointError):
     """A NaN was made while the flag ``fgrad_debug_nans`` is on.
 

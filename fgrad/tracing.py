@@ -82,6 +82,8 @@ class Primitive:
     creates: ClassVar[bool] = False
     #: A NaN anywhere in an operand shows in the answer, so that a look for NaN may wait for that.
     keeps_nan: bool = False
+    #: `lower` gives what `impl` does with 32 bits too.
+    lowers_in_32_bits: bool = False
     #: Reverse mode asks it for its answer and a pullback with residuals of its own, through `pull`.
     keeps_residuals: ClassVar[bool] = False
     #: `vjp` looks at no argument that it neither reads nor gives a cotangent for.
@@ -94,6 +96,9 @@ class Primitive:
     inlinable: Jaxpr | None = None
     #: Its derivatives or its batching are the user's, not those of its body.
     has_rule: ClassVar[bool] = False
+    #: In JAX, a primitive that applies a function; here these have programs as parameters, as loops have.
+    call_primitive: ClassVar[bool] = False
+    map_primitive: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -55,7 +55,11 @@ def run(page: Path, line: int, code: str, namespace: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_programs_of_a_page_run_from_top_to_bottom(page: Path) -> None:
+def test_the_programs_of_a_page_run_from_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Some programs write files.
+    monkeypatch.chdir(tmp_path)
     # Declared classes, as dataclasses, look their module up.
     module = types.ModuleType("page")
     sys.modules["page"] = module

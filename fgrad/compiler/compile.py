@@ -32,14 +32,9 @@ class Executable:
         self.jaxpr = jaxpr
         self.simplified = prepared(jaxpr)
         self.simplified.consts = tuple(map(snapshot, self.simplified.consts))
-        # Split programs hand variables from function to function, and effects must not happen twice:
-        # such programs guard each product instead.
-        eqns = self.simplified.eqns
-        unsplit = len(eqns) <= STATEMENTS_PER_FUNCTION
-        pure = not any(eqn.primitive.effectful for eqn in eqns)
-        guards = place_guards(self.simplified) if unsplit and pure else None
+        guards = guards_of(self.simplified)
         #: The program as it is emitted.
-        self.fused = checked(fuse(self.simplified)) if config.enable_x64 else self.simplified
+        self.fused = emitted_form(self.simplified)
         self.source, self._fast = self._generate(guards)
         self._guarded: Callable[..., Any] | None = None
         #: The function to call on inside values.
@@ -74,6 +69,22 @@ class Executable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return compiled, (self.jaxpr,)
+
+
+def emitted_form(simplified: Jaxpr) -> Jaxpr:
+    """A simplified program with its clusters fused."""
+    return checked(fuse(simplified)) if config.enable_x64 else simplified
+
+
+def guards_of(jaxpr: Jaxpr) -> frozenset[Var] | None:
+    """Where a simplified program looks for NaN; None where it guards each product instead.
+
+    So do split programs, which hand variables from function to function, and those with effects, which
+    must not happen twice.
+    """
+    unsplit = len(jaxpr.eqns) <= STATEMENTS_PER_FUNCTION
+    pure = not any(eqn.primitive.effectful for eqn in jaxpr.eqns)
+    return place_guards(jaxpr) if unsplit and pure else None
 
 
 def _show_source(owner: Executable, filename: str, source: str) -> None:

@@ -57,6 +57,7 @@ class Emitter:
         self._taken = {"np", self.name, *dir(builtins), *keyword.kwlist}
         #: Functions that compute blocks, which the program calls.
         self.kernels: list[str] = []
+        self._locals: set[str] = set()
         #: The types of the operands of the equation being lowered.
         self.operands: list[Aval] = []
         self._names: dict[Var, str] = {}
@@ -66,6 +67,20 @@ class Emitter:
         self._overwritten: dict[Var, int] = {}
         #: The arrays that results are written to, by name.
         self._targets: dict[Var, str] = {}
+
+    def reserve(self, name: str) -> None:
+        """Keep a name from being given to a variable or constant."""
+        self._taken.add(name)
+
+    def beside_it(self, name: str, guards: frozenset[Var] | None) -> Emitter:
+        """An emitter of another program for the same module: they share their constants."""
+        other = Emitter(name, guards)
+        while other.name in self._taken:
+            other.name += "_"
+        self._taken.add(other.name)
+        other.constants, other._by_key = self.constants, self._by_key
+        other._counts, other._taken = self._counts, self._taken
+        return other
 
     # -- what lowering rules use --
 
@@ -123,6 +138,7 @@ class Emitter:
             while name in self._taken:
                 name = next(self._fresh)
             self._names[var] = name
+            self._locals.add(name)
         return name
 
     def atom(self, atom: Atom) -> str:
@@ -154,7 +170,7 @@ class Emitter:
         """A name that nothing has."""
         number = self._counts.get(hint, 0)
         name = f"{hint}_{number}" if number else hint
-        while name in self._taken:
+        while name in self._taken or name in self._locals:
             number += 1
             name = f"{hint}_{number}"
         self._counts[hint] = number + 1
@@ -220,7 +236,8 @@ class Emitter:
         weak = True in [v.aval.weak for v in eqn.outputs]
         if type(primitive) is Convert and self.operands[0] == Aval((), primitive.dtype) and weak:
             return f"{names[0]}.item()"
-        if not config.enable_x64 or (weak and not isinstance(primitive, Ufunc)):
+        narrow = not config.enable_x64 and not primitive.lowers_in_32_bits
+        if narrow or (weak and not isinstance(primitive, Ufunc)):
             # Python scalars stay Python scalars, and 32-bit mode narrows: the implementation does both.
             return Primitive.lower(primitive, self, *names)
         return primitive.lower(self, *names)  # type: ignore[no-any-return]

@@ -52,6 +52,8 @@ class SpecialFunction(Ufunc, abstract=True):
     and "c" makes complex ones of them.
     """
 
+    lowers_in_32_bits = True
+
     def __init__(
         self,
         name: str,
@@ -65,6 +67,7 @@ class SpecialFunction(Ufunc, abstract=True):
         source = f"scipy.special.{self.scipy_name}"
         super().__init__(name, self.apply, partials, self.dtype_of, source, len(kinds))
         self.kinds = kinds
+        self._computed: dict[tuple[np.dtype[Any], ...], np.dtype[Any]] = {}
 
     @functools.cached_property
     def resolved(self) -> Callable[..., Any]:
@@ -99,6 +102,33 @@ class SpecialFunction(Ufunc, abstract=True):
         ]
         answer = self.resolved(*cast)
         return answer if answer.dtype == dtype else answer.astype(dtype)
+
+    def lower(self, emit: Any, *names: str) -> str:
+        avals = emit.operands
+        dtype = self.result_dtype(avals)
+        wide: np.dtype[Any] = dtypes.FLOAT32 if dtype == np.float16 else dtype
+        narrow: np.dtype[Any] = wide if wide.kind == "f" else _REAL[wide]
+        types = [narrow if kind == "f" else wide for kind in self.kinds]
+        operands = []
+        for name, aval, wanted in zip(names, avals, types, strict=True):
+            if aval.weak or (aval.dtype != wanted and not aval.shape):
+                name = f"{emit.dtype(wanted)}({name})"
+            elif aval.dtype != wanted:
+                name = f"{name}.astype({emit.dtype(wanted)})"
+            operands.append(name)
+        text = f"{emit.constant(self.resolved, self.name)}({', '.join(operands)})"
+        if self._computed_dtype(tuple(types)) != dtype:
+            text = f"{text}.astype({emit.dtype(dtype)})"
+        return f"{text}.item()" if all([a.weak for a in avals]) else text
+
+    def _computed_dtype(self, types: tuple[np.dtype[Any], ...]) -> np.dtype[Any]:
+        """The dtype that the function of SciPy gives for operands of these dtypes."""
+        known = self._computed.get(types)
+        if known is None:
+            with np.errstate(all="ignore"):
+                answer = self.resolved(*[np.ones(1, dtype) for dtype in types])
+            known = self._computed[types] = answer.dtype
+        return known
 
 
 _REAL: dict[np.dtype[Any], np.dtype[Any]] = {
