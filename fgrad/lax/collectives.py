@@ -632,3 +632,108 @@ def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
     """
     axes = _axes(axis_name, "pbroadcast")
     return _map("pbroadcast", lambda v: _row(_gathered(v, axes), np.int64(source)), x)
+
+
+@boundary
+def pswapaxes(
+    x: PyTree, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
+) -> PyTree:
+    """Exchange a named axis with an axis of the array: each example gets one entry of each.
+
+    Parameters
+    ----------
+    x : array_like or tree of them
+    axis_name : hashable or tuple of hashable
+        The name that ``vmap`` or ``pmap`` gave the axis.
+    axis : int
+        An axis of `x` of the size of the named one.
+    axis_index_groups : sequence of sequence of int, optional
+        Exchange within groups of equal size instead.
+
+    Returns
+    -------
+    tree
+        Like `x`. Differentiable.
+
+    Raises
+    ------
+    UnboundAxisError
+        If no mapped axis in scope has this name.
+    ShapeError
+        If the axis has another size.
+
+    Examples
+    --------
+    >>> import fgrad, numpy as np
+    >>> f = fgrad.vmap(lambda x: fgrad.lax.pswapaxes(x, "i", 0), axis_name="i")
+    >>> f(np.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int64)
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+@boundary
+def pcast(x: PyTree, axis_name: AxisName, *, to: str) -> PyTree:
+    """Say that a value varies along a named axis, or does not: here both are the same.
+
+    Parameters
+    ----------
+    x : array_like or tree of them
+    axis_name : hashable or tuple of hashable
+        The name that ``vmap`` or ``pmap`` gave the axis.
+    to : {"varying", "reduced", "unreduced"}
+
+    Returns
+    -------
+    tree
+        Like `x`. Differentiable.
+
+    Raises
+    ------
+    UnboundAxisError
+        If no mapped axis in scope has this name.
+    ArgumentError
+        If `to` is something else.
+
+    Examples
+    --------
+    >>> import fgrad, numpy as np
+    >>> f = fgrad.vmap(lambda x: fgrad.lax.pcast(x, "i", to="varying"), axis_name="i")
+    >>> f(np.arange(2))
+    Array([0, 1], dtype=int64)
+    """
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ArgumentError(f"pcast: to is {to!r}; give 'varying', 'reduced' or 'unreduced'")
+    _axes(axis_name, "pcast")
+    return _map("pcast", lambda v: v, x)
+
+
+@boundary
+def pvary(x: PyTree, axis_name: AxisName) -> PyTree:
+    """Say that a value varies along a named axis, as ``pcast(x, axis_name, to="varying")`` does.
+
+    Parameters
+    ----------
+    x : array_like or tree of them
+    axis_name : hashable or tuple of hashable
+        The name that ``vmap`` or ``pmap`` gave the axis.
+
+    Returns
+    -------
+    tree
+        Like `x`. Differentiable.
+
+    Raises
+    ------
+    UnboundAxisError
+        If no mapped axis in scope has this name.
+
+    Examples
+    --------
+    >>> import fgrad, numpy as np
+    >>> fgrad.vmap(lambda x: fgrad.lax.pvary(x, "i"), axis_name="i")(np.arange(2))
+    Array([0, 1], dtype=int64)
+    """
+    _axes(axis_name, "pvary")
+    return _map("pvary", lambda v: v, x)

@@ -37,7 +37,6 @@ def _reduction(
         aval = aval_of(x)
         return wrap(p.convert(reduced, aval.dtype, aval_of(reduced).weak))  # type: ignore[no-any-return]
 
-    dtype = "bool" if name in ("reduce_and", "reduce_or") else "float64"
     function.__name__ = function.__qualname__ = name
     function.__module__ = "fgrad.lax"
     function.__doc__ = f"""{summary}
@@ -62,7 +61,7 @@ def _reduction(
     --------
     >>> from fgrad import lax
     >>> import numpy as np
-    >>> lax.{name}(np.ones((2, 3), {dtype!r}), (0,)).shape
+    >>> lax.{name}(np.ones((2, 3)), (0,)).shape
     (3,)
     """
     return function
@@ -70,14 +69,11 @@ def _reduction(
 
 _SMOOTH = "Differentiable to every order."
 _TIES = "Differentiable; ties share the slope evenly."
-_FLAT = "Its derivative is zero."
 
 reduce_sum = _reduction("reduce_sum", Sum, "Sum over axes.", _SMOOTH)
 reduce_prod = _reduction("reduce_prod", r.Prod, "Product over axes.", _SMOOTH)
 reduce_max = _reduction("reduce_max", r.Max, "Largest element over axes.", _TIES)
 reduce_min = _reduction("reduce_min", r.Min, "Smallest element over axes.", _TIES)
-reduce_and = _reduction("reduce_and", r.All, "Whether all elements over axes are true.", _FLAT)
-reduce_or = _reduction("reduce_or", r.Any_, "Whether any element over axes is true.", _FLAT)
 
 
 def _running(name: str, primitive: Callable[[int, bool], Any], summary: str, slope: str) -> Any:
@@ -289,3 +285,66 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     first = static_index(order, (*(slice(None),) * position, slice(0, count)))
     values = sorting.take_along(x, first, position)
     return wrap(values), wrap(p.convert(first, dtypes.INT32))
+
+
+def _approximate(name: str, largest: bool) -> Any:
+    def function(
+        operand: ArrayLike,
+        k: int,
+        reduction_dimension: int = -1,
+        recall_target: float = 0.95,
+        reduction_input_size_override: int = -1,
+        aggregate_to_topk: bool = True,
+    ) -> list[Array]:
+        x = _operand(operand, name)
+        position = normal_axis(reduction_dimension, len(shape_of(x)), name)
+        size = shape_of(x)[position]
+        count = static_int(k, f"{name}: k") if aggregate_to_topk else size
+        if not 0 <= count <= size:
+            raise ArgumentError(
+                f"{name}: k is {count}, but axis {reduction_dimension} has {size} elements"
+            )
+        order = sorting.Argsort(position, descending=largest)(p.stop_gradient(x))
+        first = static_index(order, (*(slice(None),) * position, slice(0, count)))
+        values = sorting.take_along(x, first, position)
+        return [wrap(values), wrap(p.convert(first, dtypes.INT32))]
+
+    kind, example = ("largest", "[3., 2.]") if largest else ("smallest", "[1., 2.]")
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "fgrad.lax"
+    function.__doc__ = f"""The {kind} elements along an axis, and their places. They are exact, as in JAX on a CPU.
+
+    Parameters
+    ----------
+    operand : array_like
+    k : int
+        How many.
+    reduction_dimension : int
+        The axis.
+    recall_target, reduction_input_size_override
+        Accepted for compatibility, without effect: nothing is missed.
+    aggregate_to_topk : bool
+        With False all elements are returned, sorted.
+
+    Returns
+    -------
+    list of two Array
+        The values, which are differentiable, and their places as int32.
+
+    Raises
+    ------
+    ArgumentError
+        If the axis has fewer than k elements.
+
+    Examples
+    --------
+    >>> from fgrad import lax
+    >>> import numpy as np
+    >>> lax.{name}(np.array([1.0, 3.0, 2.0]), 2)[0]
+    Array({example}, dtype=float64)
+    """
+    return function
+
+
+approx_max_k = _approximate("approx_max_k", True)
+approx_min_k = _approximate("approx_min_k", False)

@@ -29,6 +29,7 @@ from fgrad.numpy._support import operand as _operand
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import shape as s
 from fgrad.primitives.families import Full, broadcast_to, common_dtype
+from fgrad.primitives.families import reshape as _reshape
 
 
 def _axes(dimensions: Any, ndim: int, name: str) -> tuple[int, ...]:
@@ -666,3 +667,112 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """
     x = _operand(operand, "rev")
     return wrap(s.flip(x, _axes(dimensions, len(shape_of(x)), "rev")))  # type: ignore[no-any-return]
+
+
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
+    """An array with axes of size one in front, until it has so many.
+
+    Parameters
+    ----------
+    x : array_like
+    rank : int
+        An array with more axes stays as it is.
+
+    Returns
+    -------
+    Array
+        Differentiable.
+
+    Examples
+    --------
+    >>> from fgrad import lax
+    >>> import numpy as np
+    >>> lax.broadcast_to_rank(np.ones(3), 2).shape
+    (1, 3)
+    """
+    inside = _operand(x, "broadcast_to_rank")
+    shape = shape_of(inside)
+    missing = max(0, static_int(rank, "broadcast_to_rank: rank") - len(shape))
+    return wrap(_reshape(inside, (*(1,) * missing, *shape)))  # type: ignore[no-any-return]
+
+
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
+    """An array stretched to the shape of another one.
+
+    Parameters
+    ----------
+    arr : array_like
+    like_arr : array_like
+        Only its shape counts.
+
+    Returns
+    -------
+    Array
+        Differentiable with respect to `arr`.
+
+    Raises
+    ------
+    ShapeError
+        If it cannot be stretched to that shape.
+
+    Examples
+    --------
+    >>> from fgrad import lax
+    >>> import numpy as np
+    >>> lax.broadcast_like(1.0, np.zeros(2))
+    Array([1., 1.], dtype=float64)
+    """
+    name = "broadcast_like"
+    wanted = shape_of(_operand(like_arr, name, "like_arr"))
+    return wrap(stretched(_operand(arr, name, "arr"), wanted, name))  # type: ignore[no-any-return]
+
+
+def empty(shape: Any, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
+    """An array of zeros: there are no arrays without values.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    dtype : dtype-like
+    out_sharding : object
+        Accepted for compatibility, without effect.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> from fgrad import lax
+    >>> lax.empty((2,), float)
+    Array([0., 0.], dtype=float64)
+    """
+    return full(shape, 0, dtype)
+
+
+def dtype(x: Any) -> Any:
+    """The dtype of an array, a number or a traced value; or the one that a dtype stands for.
+
+    Parameters
+    ----------
+    x : array_like or dtype-like
+
+    Returns
+    -------
+    dtype
+
+    Raises
+    ------
+    DTypeError
+        If it is neither.
+
+    Examples
+    --------
+    >>> from fgrad import lax
+    >>> import numpy as np
+    >>> lax.dtype(np.float32(1.0)), lax.dtype(2.0)
+    (dtype('float32'), dtype('float64'))
+    """
+    if isinstance(x, (type, str, np.dtype)):
+        return dtypes.as_dtype(x, "dtype")
+    return aval_of(_operand(x, "dtype")).dtype

@@ -11,6 +11,7 @@ from support.samples import away, positive, sample
 from fgrad.avals import Aval
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Var
 from fgrad.primitives import (
+    bitcast,
     bits,
     contraction,
     convolution,
@@ -675,6 +676,26 @@ def _pack_bits(d: Draw) -> Sample:
     if dtype.kind not in "biu":
         dtype = np.dtype("int64")
     return plain(d, bits.PackBits(axis_of(d, shape), d.boolean()), shape, dtype)
+
+
+@sample("Bitcast")
+def _bitcast(d: Draw) -> Sample:
+    new = np.dtype(d.choice(("int32", "uint8", "float64")))
+    dtype = d.dtype(("int64", "float32", "int16"))
+    if dtype.kind not in "iuf":
+        dtype = np.dtype("int64")
+    ratio = new.itemsize // dtype.itemsize
+    shape = (*d.shape(most=2), ratio) if ratio > 1 else d.shape()
+    return plain(d, bitcast.Bitcast(new), shape, dtype)
+
+
+@sample("ReducePrecision")
+def _reduce_precision(d: Draw) -> Sample:
+    # With as many bits as any dtype has it changes nothing, and is linear then.
+    shape, dtype = d.shape(), d.dtype()
+    if dtype.kind != "f":
+        raise NotApplicable
+    return plain(d, bitcast.ReducePrecision(11, 52), shape, dtype)
 
 
 @sample("UnpackBits")
