@@ -104,14 +104,31 @@ def _switch(text: str) -> bool | None:
 class Switches:
     """What operations read of the flags: plain attributes of a class without a search for other names."""
 
-    __slots__ = ("as_numpy", "check_jaxprs", "checks_results", "debug_nans", "enable_x64")
+    __slots__ = (
+        "as_numpy",
+        "check_jaxprs",
+        "checks_results",
+        "debug_nans",
+        "enable_x64",
+        "narrow_dtypes",
+    )
     enable_x64: bool
     check_jaxprs: bool
     debug_nans: bool
     #: Whether any check of every result is on.
     checks_results: bool
-    #: Whether an operation on arrays gives what NumPy's gives: nothing is checked, or cut to 32 bits.
+    #: Whether dtypes have come into use that NumPy does not know how to promote.
+    narrow_dtypes: bool
+    #: Whether an operation on arrays gives what NumPy's gives: nothing is checked, or has another dtype.
     as_numpy: bool
+
+    def __init__(self) -> None:
+        self.narrow_dtypes = False
+
+    def refresh(self) -> None:
+        """Work out what follows from the others."""
+        self.checks_results = self.check_jaxprs or self.debug_nans
+        self.as_numpy = self.enable_x64 and not self.checks_results and not self.narrow_dtypes
 
 
 switches = Switches()
@@ -155,8 +172,7 @@ class Config:
         switches.enable_x64 = self.enable_x64
         switches.check_jaxprs = self.check_jaxprs
         switches.debug_nans = self.debug_nans
-        switches.checks_results = self.check_jaxprs or self.debug_nans
-        switches.as_numpy = self.enable_x64 and not switches.checks_results
+        switches.refresh()
         # On the class: it is no flag.
         Config.version += 1
 

@@ -103,6 +103,8 @@ def admit(dtype: np.dtype[Any]) -> bool:
     if not NARROW:
         for learn in _learners:
             learn()
+        switches.narrow_dtypes = True
+        switches.refresh()
     NARROW.add(dtype)
     SUPPORTED.add(dtype)
     return True

@@ -312,6 +312,22 @@ class InPlaceError(FgradError, TypeError):
     """
 
 
+class MemoryLayoutError(FgradError, AttributeError):
+    """A traced array was asked how it lies in memory.
+
+    It stands for a value of some shape and dtype, and has no memory of its own: there are no strides,
+    flags or addresses to give. Reshaping, transposing and indexing do not depend on them.
+
+    Wrong::
+
+        fgrad.grad(lambda x: x.sum() / x.strides[0])(np.ones(3))
+
+    Right::
+
+        fgrad.grad(lambda x: x.sum() / x.itemsize)(np.ones(3))
+    """
+
+
 # ---- transforms ------------------------------------------------------------------------------
 
 

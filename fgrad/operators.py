@@ -18,18 +18,18 @@ import fgrad.numpy as fnp
 from fgrad import conversions
 from fgrad.array import Array, plain, value, wrap
 from fgrad.avals import aval_of
-from fgrad.errors import ArgumentError, InPlaceError
+from fgrad.errors import ArgumentError, InPlaceError, MemoryLayoutError
 from fgrad.numpy import protocols
-from fgrad.numpy._elementwise import on_one_array, on_two_arrays
+from fgrad.numpy._direct import on_one_array, on_two_arrays
 from fgrad.numpy._support import nested
 from fgrad.numpy.indexing import IndexRef, IndexUpdater, getitem
 from fgrad.numpy.ufuncs import raised
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.contraction import matmul
+from fgrad.primitives.contraction import matmul, matmul_of_arrays
 from fgrad.primitives.families import Elementwise
 from fgrad.primitives.special import SCIPY_UFUNCS
 from fgrad.source_info import boundary, guard_methods, here, result_is_dropped
-from fgrad.tracing import Tracer
+from fgrad.tracing import Tracer, in_words
 
 _SCALARS = (float, int, bool, complex, np.generic)
 
@@ -89,14 +89,15 @@ def _binary(apply: Callable[[Any, Any], Any], reflected: bool = False) -> Callab
         return wrap(apply(other, plain(self) if type(self) is Array else self))
 
     operator = backward if reflected else forward
-    return on_two_arrays(apply, operator, reflected) if isinstance(apply, Elementwise) else operator
+    compute = apply.compute if isinstance(apply, Elementwise) else _COMPUTED.get(apply)
+    return operator if compute is None else on_two_arrays(compute, operator, reflected)
 
 
-def _unary(apply: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _unary(apply: Elementwise) -> Callable[[Any], Any]:
     def operator(self: Any, /) -> Any:
         return wrap(apply(_inside(self)))
 
-    return on_one_array(apply, operator) if isinstance(apply, Elementwise) else operator
+    return on_one_array(apply.compute, operator)
 
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -122,7 +123,9 @@ _COMPARISON: dict[str, Callable[[Any, Any], Any]] = {
     "gt": p.greater,
     "ge": p.greater_equal,
 }
-_UNARY: dict[str, Callable[[Any], Any]] = {
+#: What these compute of arrays.
+_COMPUTED: dict[Callable[..., Any], Callable[..., Any]] = {matmul: matmul_of_arrays}
+_UNARY: dict[str, Elementwise] = {
     "neg": p.neg,
     "pos": p.positive,
     "abs": p.abs_,
@@ -288,12 +291,28 @@ def _shards(self: Any) -> list[Shard]:
     return [Shard(self, (slice(None),) * len(self.shape), "cpu", 0)]
 
 
+#: What depends on the memory of an array, and what to use in its place.
+_LAYOUT = {
+    "base": "no two traced arrays share memory that can be written to, so that nothing depends on it",
+    "byteswap": "swap the bytes of a NumPy array before it is traced",
+    "ctypes": "give foreign code NumPy arrays, by fgrad.pure_callback",
+    "data": "give what reads buffers NumPy arrays, by fgrad.pure_callback",
+    "flags": "no array of fgrad can be written to, and np.array(result) is a copy that can",
+    "getfield": "use x.real, x.imag or x.astype(dtype)",
+    "strides": "use x.shape and x.itemsize; reshape, transpose and x[...] do not depend on strides",
+}
+
+
 def _getattr(self: Tracer, name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    instead = _LAYOUT.get(name)
+    if instead is not None:
+        raise MemoryLayoutError(
+            f"x.{name} tells how a NumPy array lies in memory, but x is a {in_words(self.aval)}, in "
+            f"{self._trace.title}, which has no memory of its own ({here()}); {instead}"
+        )
     hint = f"; use fgrad.numpy.{name}(x)" if callable(getattr(fnp, name, None)) else ""
-    if hasattr(np.ndarray, name) and not hint:
-        hint = ", which NumPy arrays have: it depends on how an array lies in memory"
     raise AttributeError(f"traced arrays have no attribute {name!r}{hint}", name=name, obj=self)
 
 

@@ -15,6 +15,8 @@ Class = TypeVar("Class", bound=type)
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def parameters(cls: Class) -> Class:
     """Make a class a frozen dataclass: ``dataclasses.fields`` and ``replace`` work on it."""
+    # Without a docstring, `dataclasses` would write the signature there, for which it loads a parser.
+    cls.__doc__ = cls.__doc__ or cls.__name__
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     fields = dataclasses.fields(cls)
     all_names = [field.name for field in fields]

@@ -143,7 +143,8 @@ def function_name(f: Any) -> str:
     """A user's function as messages name it."""
     while hasattr(f, "func") and not hasattr(f, "__name__"):
         f = f.func
-    return getattr(f, "__name__", None) or type(f).__name__
+    name = getattr(f, "__name__", None)
+    return name if isinstance(name, str) and name else type(f).__name__
 
 
 def function_text(f: Any) -> str:
@@ -283,7 +284,7 @@ def boundary(f: F) -> F:
         def call(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             try:
-                return f(*args, **kwargs)
+                return f(*args, **kwargs) if kwargs else f(*args)
             except Exception as error:
                 filter_traceback(error)
                 raise

@@ -41,6 +41,7 @@ ndarray = np.ndarray
 _SCALARS = (float, int, bool, complex)
 # So many arguments are named in a message.
 _LISTED = 5
+_NOTHING = object()
 _levels = itertools.count(1)
 _open_body: ContextVar[Recording | None] = ContextVar("fgrad_open_body", default=None)
 
@@ -113,22 +114,29 @@ class Primitive:
         fields = getattr(type(self), "__dataclass_fields__", ())
         return {field: getattr(self, field) for field in fields}
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, x: Any = _NOTHING, /, *others: Any) -> Any:
         """Apply to inside values: run, or hand over to the interpreter that they ask for."""
+        # One operand is what most have: to take and pass it as such costs a third of any number.
+        # Arrays are looked for first, since that question is answered soonest.
         trace: Trace | None = None
         level = 0
-        for arg in args:
-            # The first question is answered sooner than the second.
-            if type(arg) is not ndarray and isinstance(arg, Tracer) and arg._trace.level > level:
-                trace = arg._trace
-                level = trace.level
+        if type(x) is not ndarray and isinstance(x, Tracer):
+            trace = x._trace
+            level = trace.level
+        for other in others:
+            if type(other) is not ndarray and isinstance(other, Tracer):
+                if other._trace.level > level:
+                    trace = other._trace
+                    level = trace.level
         if trace is None:
             if self.creates:
                 body = _open_body.get()
                 if body is not None and self.staged():  # type: ignore[attr-defined]
-                    return body.process(self, args)
-            # Most have one operand, which costs less to pass as one.
-            answer = self.impl(args[0]) if len(args) == 1 else self.impl(*args)
+                    return body.process(self, () if x is _NOTHING else (x, *others))
+            if others:
+                answer = self.impl(x, *others)
+            else:
+                answer = self.impl() if x is _NOTHING else self.impl(x)
             if type(answer) is ndarray:
                 # By position, which NumPy takes in half the time.
                 answer.setflags(False)  # type: ignore[call-arg]
@@ -137,13 +145,13 @@ class Primitive:
                     if type(value) is ndarray:
                         value.setflags(False)  # type: ignore[call-arg]
             if switches.checks_results:
-                check_eager(self, args, answer)
+                check_eager(self, () if x is _NOTHING else (x, *others), answer)
             return answer
         body = _open_body.get()
         if body is not None and body.level > level:
             # Work on outer tracers belongs to the open body: outside, a branch not taken would run.
             trace = body
-        return trace.process(self, args)
+        return trace.process(self, (x, *others))
 
     def abstract_eval(self, *avals: Aval) -> Any:
         """The aval of the answer, or a list of them."""
@@ -264,6 +272,11 @@ class Trace:
         """The transform and its function, for messages."""
         named = self.name if self.function is None else function_text(self.function)
         return f"{self.transform} of {named}"
+
+    @property
+    def main(self) -> Trace:
+        """The run of the transform: in JAX, several traces may share one."""
+        return self
 
     def origin(self, tracer: Any) -> str:
         """The names of the arguments that a tracer comes from, where they are known."""

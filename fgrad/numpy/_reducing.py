@@ -61,6 +61,8 @@ def count_of(x: Any, axes: tuple[int, ...], where: Any, name: str) -> Any:
     """How many elements each reduction of `x` over `axes` counts."""
     if where is None or where is True:
         shape = shape_of(x)
+        if len(axes) == len(shape):
+            return math.prod(shape)
         return math.prod([shape[axis] for axis in axes])
     return Sum(axes)(mask_of(x, where, name))
 

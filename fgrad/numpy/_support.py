@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fgrad import dtypes
-from fgrad.array import Array, plain, value, wrap
+from fgrad.array import Array, frozen, plain, value, wrap
 from fgrad.avals import Aval, Shape, aval_of, broadcast_shapes, weak_aval
 from fgrad.errors import (
     ArgumentError,
@@ -30,6 +30,8 @@ ArrayLike: TypeAlias = Any
 DTypeLike: TypeAlias = Any
 
 _PYTHON = (float, int, bool, complex)
+# By the number of axes, of which NumPy allows 64.
+_ALL_AXES = tuple([tuple(range(ndim)) for ndim in range(65)])
 
 __all__ = ["Array", "ArrayLike", "DTypeLike", "operand", "shape_of", "wrap"]
 
@@ -80,6 +82,8 @@ def _leaf_avals(x: Sequence[Any], what: str, found: set[Aval]) -> None:
 
 def nested(x: Sequence[Any], what: str) -> Any:
     """A nested list as an inside value, in which Python numbers take the dtype of the arrays."""
+    if set(map(type, x)).issubset(_PYTHON):
+        return _joined(x, what)
     found: set[Aval] = set()
     _leaf_avals(x, what, found)
     inside = _joined(x, what)
@@ -92,7 +96,8 @@ def _joined(x: Any, what: str) -> Any:
     """A nested list of numbers and arrays as one array, traced if any item is."""
     if not _has_tracer(x):
         try:
-            array = np.asarray(x)
+            # The list is nobody else's array.
+            array = frozen(np.array(x))
         except ValueError as error:
             raise ShapeError(f"{what}: the nested list does not form an array ({error})") from None
         return value(array, what)
@@ -140,7 +145,7 @@ def normal_axis(axis: Any, ndim: int, name: str) -> int:
 def normal_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
     """Non-negative axes, in order; None means all of them."""
     if axis is None:
-        return tuple(range(ndim))
+        return _ALL_AXES[ndim]
     if isinstance(axis, (tuple, list)):
         axes = tuple(normal_axis(a, ndim, name) for a in axis)
         if len(set(axes)) != len(axes):
@@ -206,12 +211,9 @@ def dtype_of(x: Any) -> np.dtype[Any]:
 
 def stretched(x: Any, shape: Shape, name: str) -> Any:
     """`x` broadcast to a shape, with the user's function named if that fails."""
-    own = aval_of(x).shape
-    try:
-        fits = np.broadcast_shapes(own, shape) == tuple(shape)
-    except ValueError:
-        fits = False
-    if not fits:
+    own = shape_of(x)
+    extra = len(shape) - len(own)
+    if extra < 0 or not all([n == m or n == 1 for n, m in zip(own, shape[extra:], strict=True)]):
         raise ShapeError(
             f"{name}: an array of shape {own} cannot be broadcast to shape {tuple(shape)}"
         )

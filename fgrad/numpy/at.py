@@ -17,7 +17,7 @@ from fgrad.errors import ArgumentError, IndexOutOfRangeError, NonConcreteBoolean
 from fgrad.numpy._support import Array, ArrayLike, operand, stretched
 from fgrad.numpy.index_expressions import gathered, parse, static_part
 from fgrad.primitives.elementwise import convert, div, less, maximum, minimum, power, select
-from fgrad.primitives.families import Full, add, mul, neg, reshape
+from fgrad.primitives.families import Full, add, mul, neg, reshape, shape_of
 from fgrad.primitives.index_kernels import MODES, distinct_rounds
 from fgrad.primitives.indexing import StaticUpdate, selected_shape
 from fgrad.primitives.scatter import (
@@ -289,7 +289,7 @@ class IndexRef:
 
         def applied(part: Any) -> Any:
             result = operand(func(wrap(part)), what, "the result of the function")
-            return stretched(cast(result, own.dtype, what), aval_of(part).shape, what)
+            return stretched(cast(result, own.dtype, what), shape_of(part), what)
 
         mask = _whole_mask(self.index, own.shape)
         if mask is not None:
@@ -314,7 +314,7 @@ class IndexRef:
         own = aval_of(x)
         other = operand(values, what, "the values")
         mask = _whole_mask(self.index, own.shape)
-        if mask is not None and not aval_of(other).shape:
+        if mask is not None and not shape_of(other):
             changed = cast(combine(x, other), own.dtype, what)
             return wrap(select(_lined_up(mask, own.shape), changed, x))  # type: ignore[no-any-return]
         part = _Part(x, self.index, what, index_mode(None, what, "fill"), True)
@@ -340,14 +340,14 @@ class IndexRef:
         values = cast(operand(values, what, "values"), own.dtype, what)
         mask = _whole_mask(self.index, own.shape)
         if mask is not None:
-            same = _same_for_all(values, len(own.shape) - len(aval_of(mask).shape))
+            same = _same_for_all(values, len(own.shape) - len(shape_of(mask)))
             if same is not None:
                 combined = _COMBINE[kind](x, stretched(same, own.shape, what))
                 return wrap(_like(select(_lined_up(mask, own.shape), combined, x), own, kind))  # type: ignore[no-any-return]
             if isinstance(mask, Tracer) and concrete(mask) is None:
                 raise NonConcreteBooleanIndexError(
                     f"{what}: the mask is unknown while tracing, so that values of shape "
-                    f"{aval_of(values).shape}, one for each true element, cannot be placed: "
+                    f"{shape_of(values)}, one for each true element, cannot be placed: "
                     f"{describe_unknown(mask)} ({here()}); give one value for all, or use fnp.where"
                 )
         part = _Part(x, self.index, what, index_mode(mode, what, "fill"), wrap_negative)
@@ -365,14 +365,14 @@ class _Part:
     """The part of an array that an index selects, to read and to write."""
 
     def __init__(self, x: Any, index: Any, what: str, mode: Any, wrap_negative: bool) -> None:
-        shape = aval_of(x).shape
+        shape = shape_of(x)
         self.x = x
         self.mode = mode
         self.selection = parse(index, shape, mode == "raise", fold=True, wrap=wrap_negative)
         if not wrap_negative:
             self._refuse_negatives()
         selected = index_shape(self.selection.static, shape)
-        index_shapes = [aval_of(i).shape for i in self.selection.indices]
+        index_shapes = [shape_of(i) for i in self.selection.indices]
         self.shape: Shape = selected
         if index_shapes:
             axes, place = self.selection.axes, self.selection.place
@@ -460,7 +460,7 @@ def _like(x: Any, own: Aval, kind: str) -> Any:
 
 def _lined_up(mask: Any, shape: Shape) -> Any:
     """A mask of leading axes with axes of size one for the others."""
-    own = aval_of(mask).shape
+    own = shape_of(mask)
     return reshape(mask, (*own, *(1,) * (len(shape) - len(own))))
 
 
@@ -480,7 +480,7 @@ def _whole_mask(index: Any, shape: Shape) -> Any:
 
 def _same_for_all(values: Any, rank: int) -> Any:
     """Values that are the same for each element of `rank` axes; None if they are not."""
-    shape = aval_of(values).shape
+    shape = shape_of(values)
     extra = max(len(shape) - rank, 0)
     return reshape(values, shape[extra:]) if shape[:extra] == (1,) * extra else None
 

@@ -9,14 +9,14 @@ from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, DTypeError
 from fgrad.numpy._support import ArrayLike, normal_axis, operand, static_int
 from fgrad.primitives.bits import PackBits, UnpackBits, exponent, mantissa
-from fgrad.primitives.families import reshape
+from fgrad.primitives.families import reshape, shape_of
 
 
 def _line(a: Any, axis: Any, bitorder: str, name: str) -> tuple[Any, int, bool]:
     if bitorder not in ("big", "little"):
         raise ArgumentError(f"{name}: bitorder is {bitorder!r}; give 'big' or 'little'")
     x = operand(a, name, "a")
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if axis is None:
         return reshape(x, (aval_of(x).size,)), 0, bitorder == "little"
     return x, normal_axis(axis, len(shape), name), bitorder == "little"

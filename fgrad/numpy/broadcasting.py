@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from fgrad.array import Array, wrap
-from fgrad.avals import Shape, aval_of
+from fgrad.avals import Shape
 from fgrad.errors import ShapeError
 from fgrad.numpy._support import ArrayLike, operand, static_shape, stretched
 from fgrad.primitives.elementwise import broadcast_together
-from fgrad.primitives.families import reshape
+from fgrad.primitives.families import reshape, shape_of
 
 
 def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: Any = None) -> Array:
@@ -105,7 +105,7 @@ def broadcast_shapes(*shapes: Any) -> Shape:
 
 
 def _at_least(x: Any, rank: int) -> Any:
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if len(shape) >= rank:
         return x
     if rank == 3:

@@ -23,7 +23,7 @@ from fgrad.primitives.elementwise import (
 from fgrad.primitives.elementwise import (
     select as select_primitive,
 )
-from fgrad.primitives.families import broadcast_to, common_dtype, reshape
+from fgrad.primitives.families import broadcast_to, common_dtype, reshape, shape_of
 from fgrad.primitives.indexing import Gather
 from fgrad.primitives.scatter import ScatterSet
 from fgrad.primitives.shape import Concatenate, iota
@@ -84,7 +84,7 @@ def select(
     chosen = convert(choices[-1], dtype, weak and aval_of(choices[-1]).weak)
     for condition, choice in zip(reversed(conditions), reversed(choices[:-1]), strict=True):
         chosen = select_primitive(condition, choice, chosen)
-    shape = broadcast_shapes("select", *[aval_of(v).shape for v in (*conditions, *choices)])
+    shape = broadcast_shapes("select", *[shape_of(v) for v in (*conditions, *choices)])
     return wrap(broadcast_to(chosen, shape))  # type: ignore[no-any-return]
 
 
@@ -244,9 +244,9 @@ def choose(
         options = [operand(c, "choose", "a choice") for c in choices]
     else:
         stack = operand(choices, "choose", "choices")
-        if not aval_of(stack).shape:
+        if not shape_of(stack):
             raise ArgumentError("choose: choices is a scalar; give a sequence of arrays")
-        options = [Gather((0,))(stack, k) for k in range(aval_of(stack).shape[0])]
+        options = [Gather((0,))(stack, k) for k in range(shape_of(stack)[0])]
     if not options:
         raise ArgumentError("choose: needs at least one choice")
     if mode not in ("raise", "wrap", "clip"):
@@ -257,7 +257,7 @@ def choose(
         index = maximum(index, 0)
     elif chosen == "raise":
         index = select_primitive(less(index, 0), len(options), index)
-    shape = broadcast_shapes("choose", *[aval_of(v).shape for v in (index, *options)])
+    shape = broadcast_shapes("choose", *[shape_of(v) for v in (index, *options)])
     dtype = common_dtype([aval_of(o) for o in options])
     layers = [reshape(broadcast_to(convert(o, dtype), shape), (1, *shape)) for o in options]
     stacked = Concatenate(0)(*layers)

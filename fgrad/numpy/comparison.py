@@ -11,6 +11,7 @@ from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
 from fgrad.numpy._support import ArrayLike, fit, operand
 from fgrad.primitives import elementwise as p
+from fgrad.primitives.families import shape_of
 from fgrad.primitives.reduction import All
 
 
@@ -61,7 +62,7 @@ def isclose(
 
 
 def _all(x: Any) -> Any:
-    return All(tuple(range(len(aval_of(x).shape))))(x)
+    return All(tuple(range(len(shape_of(x)))))(x)
 
 
 def allclose(
@@ -121,7 +122,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     False
     """
     x, y = operand(a1, "array_equal"), operand(a2, "array_equal")
-    if aval_of(x).shape != aval_of(y).shape:
+    if shape_of(x) != shape_of(y):
         return wrap(np.False_)  # type: ignore[no-any-return]
     same = p.equal(x, y)
     if equal_nan and all(dtypes.is_inexact(aval_of(v).dtype) for v in (x, y)):
@@ -149,7 +150,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """
     x, y = operand(a1, "array_equiv"), operand(a2, "array_equiv")
     try:
-        np.broadcast_shapes(aval_of(x).shape, aval_of(y).shape)
+        np.broadcast_shapes(shape_of(x), shape_of(y))
     except ValueError:
         return wrap(np.False_)  # type: ignore[no-any-return]
     return wrap(_all(p.equal(x, y)))  # type: ignore[no-any-return]

@@ -13,7 +13,7 @@ from fgrad.errors import ArgumentError, ConcretizationTypeError
 from fgrad.numpy._support import ArrayLike, DTypeLike, operand
 from fgrad.numpy.creation import asarray
 from fgrad.primitives.elementwise import imag, real
-from fgrad.primitives.families import reshape
+from fgrad.primitives.families import reshape, shape_of
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown
 
@@ -55,7 +55,7 @@ def asanyarray(a: ArrayLike, dtype: DTypeLike = None, order: str | None = None) 
 
 def _with_an_axis(a: ArrayLike, dtype: DTypeLike) -> Array:
     x = operand(asarray(a, dtype), "ascontiguousarray")
-    return wrap(x if aval_of(x).shape else reshape(x, (1,)))  # type: ignore[no-any-return]
+    return wrap(x if shape_of(x) else reshape(x, (1,)))  # type: ignore[no-any-return]
 
 
 def ascontiguousarray(a: ArrayLike, dtype: DTypeLike = None) -> Array:

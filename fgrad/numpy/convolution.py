@@ -13,14 +13,14 @@ from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, DTypeLike, given_dtype, operand
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.convolution import Convolve
-from fgrad.primitives.families import common_dtype
+from fgrad.primitives.families import common_dtype, shape_of
 from fgrad.primitives.shape import flip, static_index
 
 
 def _sequences(a: Any, v: Any, preferred: Any, name: str) -> tuple[Any, Any, Any]:
     x, y = operand(a, name), operand(v, name)
     for what, sequence in (("the first", x), ("the second", y)):
-        shape = aval_of(sequence).shape
+        shape = shape_of(sequence)
         if len(shape) != 1 or not shape[0]:
             raise ShapeError(
                 f"{name}: {what} array has shape {shape}; give arrays with one axis that is not empty"

@@ -12,14 +12,14 @@ from fgrad.numpy.diagonals import last_diagonal
 from fgrad.numpy.joining import joined
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.contraction import dot
-from fgrad.primitives.families import Sum, reshape
+from fgrad.primitives.families import Sum, reshape, shape_of
 from fgrad.primitives.shape import transpose
 from fgrad.tracing import Tracer
 
 
 def _variables(x: Any, rowvar: bool, name: str) -> Any:
     """Variables as rows, observations as columns."""
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if len(shape) > 2:
         raise ShapeError(f"{name}: an array of shape {shape} has more than two axes")
     if len(shape) < 2:
@@ -29,7 +29,7 @@ def _variables(x: Any, rowvar: bool, name: str) -> Any:
 
 def _weights(given: Any, count: int, what: str) -> Any:
     weights = operand(given, "cov")
-    shape = aval_of(weights).shape
+    shape = shape_of(weights)
     if shape != (count,):
         raise ShapeError(
             f"cov: {what} has shape {shape}; give one weight for each of {count} observations"
@@ -43,14 +43,14 @@ def _covariance(
     x = _variables(operand(m, name), rowvar, name)
     if y is not None:
         more = _variables(operand(y, name), rowvar, name)
-        if aval_of(more).shape[1] != aval_of(x).shape[1]:
+        if shape_of(more)[1] != shape_of(x)[1]:
             raise ShapeError(
-                f"{name}: {aval_of(x).shape[1]} observations of the first variables, {aval_of(more).shape[1]} "
+                f"{name}: {shape_of(x)[1]} observations of the first variables, {shape_of(more)[1]} "
                 "of the others"
             )
         x = joined([x, more], 0, None, name)
     x = p.cast_to_float(x)
-    count = aval_of(x).shape[1]
+    count = shape_of(x)[1]
     degrees: Any = (0 if bias else 1) if ddof is None else ddof
     if int(degrees) != degrees:
         raise ArgumentError(f"{name}: ddof is {ddof}; give an integer")
@@ -76,7 +76,7 @@ def _covariance(
     if not isinstance(factor, Tracer):
         # Without degrees of freedom left, the estimate is infinite or undefined, as in NumPy.
         factor = max(float(factor), 0.0)
-    deviations = p.sub(x, reshape(mean, (*aval_of(mean).shape, 1)))
+    deviations = p.sub(x, reshape(mean, (*shape_of(mean), 1)))
     weighted = deviations if weights is None else p.mul(deviations, weights)
     products = dot(weighted, p.conj(transpose(deviations, (1, 0))))
     return p.div(products, factor) if aval_of(products).size else products
@@ -128,7 +128,7 @@ def cov(
 
 
 def _squeezed(x: Any) -> Any:
-    return reshape(x, tuple(n for n in aval_of(x).shape if n != 1))
+    return reshape(x, tuple(n for n in shape_of(x) if n != 1))
 
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> Array:

@@ -27,7 +27,7 @@ from fgrad.numpy._support import (
     stretched,
 )
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Full, broadcast_to, full_of, reshape
+from fgrad.primitives.families import broadcast_to, full_of, reshape, shape_of
 from fgrad.primitives.shape import Eye
 from fgrad.tracing import Tracer
 
@@ -101,9 +101,10 @@ def _made(data: Any, dtype: Any, ndmin: int, name: str) -> Any:
     wanted = given_dtype(dtype, name)
     if wanted is not None:
         inside = p.convert(inside, wanted)
-    shape = aval_of(inside).shape
-    if ndmin > len(shape):
-        inside = reshape(inside, (1,) * (ndmin - len(shape)) + shape)
+    if ndmin:
+        shape = shape_of(inside)
+        if ndmin > len(shape):
+            inside = reshape(inside, (1,) * (ndmin - len(shape)) + shape)
     return wrap(snapshot(inside))
 
 
@@ -227,7 +228,7 @@ def filled(shape: Shape, fill: Any, dtype: np.dtype[Any]) -> Any:
     if _has_negative_zero(number):
         # Zeros of either sign are equal, so that as parameters they could be taken for one another.
         return broadcast_to(scalar, shape)
-    return Full(shape, number, dtype)()
+    return full_of(shape, number, dtype)()
 
 
 def _has_negative_zero(number: Any) -> bool:
@@ -494,7 +495,7 @@ def full_like(
     """
     new_shape, new_dtype, weak = _prototype(a, dtype, shape, "full_like")
     fill = operand(fill_value, "full_like")
-    if weak and not aval_of(fill).shape:
+    if weak and not shape_of(fill):
         return wrap(p.convert(fill, new_dtype, weak=True))  # type: ignore[no-any-return]
     return wrap(_full(new_shape, fill, new_dtype, "full_like"))  # type: ignore[no-any-return]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +41,13 @@ def _running(
         position = normal_axis(0 if axis is None else axis, 1, name)
     else:
         position = normal_axis(axis, len(shape), name)
-    return in_dtype(primitive(position)(x), wanted)
+    return in_dtype(_known(primitive, position)(x), wanted)
+
+
+@functools.lru_cache(256)
+def _known(primitive: Callable[[int], Any], axis: int) -> Any:
+    """The operation along an axis, made once."""
+    return primitive(axis)
 
 
 def cumsum(

@@ -19,7 +19,7 @@ from fgrad.numpy._support import (
     static_shape,
 )
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Sum, reshape
+from fgrad.primitives.families import Sum, reshape, shape_of
 from fgrad.primitives.shape import Embed, static_index, transpose
 from fgrad.primitives.triangles import Tri
 
@@ -33,7 +33,7 @@ def _extent(rows: int, columns: int, offset: int) -> tuple[int, int]:
 
 def last_diagonal(x: Any, offset: int = 0) -> Any:
     """The diagonals of the matrices in the last two axes of an inside value, as its last axis."""
-    *batch, rows, columns = aval_of(x).shape
+    *batch, rows, columns = shape_of(x)
     count, first = _extent(rows, columns, offset)
     flat = reshape(x, (*batch, rows * columns))
     step = columns + 1
@@ -43,7 +43,7 @@ def last_diagonal(x: Any, offset: int = 0) -> Any:
 
 def from_diagonal(x: Any, offset: int = 0) -> Any:
     """Square matrices with the last axis of an inside value on a diagonal, and zeros beside it."""
-    *batch, count = aval_of(x).shape
+    *batch, count = shape_of(x)
     size = count + abs(offset)
     _, first = _extent(size, size, offset)
     step = size + 1
@@ -81,7 +81,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
            [0, 2]], dtype=int64)
     """
     x, offset = operand(v, "diag"), static_int(k, "diag: k")
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if len(shape) == 1:
         return wrap(from_diagonal(x, offset))  # type: ignore[no-any-return]
     if len(shape) != 2:
@@ -119,10 +119,10 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 
 def diagonal_of(x: Any, offset: Any, axis1: Any, axis2: Any, name: str) -> Any:
     """The diagonals over two axes of an inside value, as its last axis."""
-    rank = len(aval_of(x).shape)
+    rank = len(shape_of(x))
     if rank < 2:
         raise ShapeError(
-            f"{name}: an array of shape {aval_of(x).shape} has no diagonal; it needs two axes"
+            f"{name}: an array of shape {shape_of(x)} has no diagonal; it needs two axes"
         )
     first, second = normal_axis(axis1, rank, name), normal_axis(axis2, rank, name)
     if first == second:
@@ -196,7 +196,7 @@ def trace(
     wanted = given_dtype(dtype, "trace")
     if wanted is not None:
         line = p.convert(line, wanted)
-    total = Sum((len(aval_of(line).shape) - 1,))(line)
+    total = Sum((len(shape_of(line)) - 1,))(line)
     return wrap(total if wanted is None else p.convert(total, wanted))  # type: ignore[no-any-return]
 
 
@@ -231,7 +231,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Ar
 
 def _triangle(m: Any, k: Any, lower: bool, name: str) -> Any:
     x, offset = operand(m, name), static_int(k, f"{name}: k")
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if not shape:
         raise ShapeError(f"{name}: a number has no triangle; give an array with two axes")
     rows = shape[-2] if len(shape) > 1 else shape[0]

@@ -15,7 +15,7 @@ from fgrad.numpy._support import ArrayLike, fit, normal_axes, normal_axis, opera
 from fgrad.numpy.joining import joined
 from fgrad.numpy.reordering import along
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Sum, broadcast_to, reshape
+from fgrad.primitives.families import Sum, broadcast_to, reshape, shape_of
 from fgrad.primitives.shape import Concatenate, static_index
 from fgrad.tracing import Tracer
 
@@ -65,7 +65,7 @@ def diff(
     Array([1, 2], dtype=int64)
     """
     x = operand(a, "diff")
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if not shape:
         raise ShapeError("diff: a number has no neighbours; give an array with an axis")
     times = static_int(n, "diff: n")
@@ -78,7 +78,7 @@ def diff(
     for place, extra in ((0, prepend), (2, append)):
         if extra is not None:
             piece = operand(extra, "diff")
-            if not aval_of(piece).shape:
+            if not shape_of(piece):
                 piece = broadcast_to(piece, (*shape[:position], 1, *shape[position + 1 :]))
             pieces.insert(place, piece)
     if len(pieces) > 1:
@@ -124,7 +124,7 @@ def ediff1d(
 def _distances(given: Any, size: int) -> tuple[Any, bool]:
     """The distance of neighbouring samples, or one for each pair, and whether it is one for all."""
     x = operand(given, "gradient")
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if not shape:
         return p.cast_to_float(x), True
     if len(shape) != 1 or shape[0] != size:
@@ -170,9 +170,9 @@ def _slopes(f: Any, axis: int, steps: Any, order: int) -> list[Any]:
     def step(i: int) -> Any:
         return static_index(steps, (aval_of(steps).size + i if i < 0 else i,))
 
-    trailing = (1,) * (len(aval_of(f).shape) - axis - 1)
+    trailing = (1,) * (len(shape_of(f)) - axis - 1)
     before, behind = _part(steps, 0, None, -1), _part(steps, 0, 1, None)
-    before, behind = (reshape(s, (*aval_of(s).shape, *trailing)) for s in (before, behind))
+    before, behind = (reshape(s, (*shape_of(s), *trailing)) for s in (before, behind))
     both = p.add(before, behind)
     weights = [
         p.div(p.neg(behind), p.mul(before, both)),
@@ -236,7 +236,7 @@ def gradient(
     Array([1. , 1.5, 2. ], dtype=float64)
     """
     x = p.cast_to_float(operand(f, "gradient"))
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     axes = (
         normal_axes(axis, len(shape), "gradient") if not isinstance(axis, (tuple, list)) else None
     )
@@ -298,21 +298,21 @@ def trapezoid(
     4.0
     """
     samples = operand(y, "trapezoid")
-    shape = aval_of(samples).shape
+    shape = shape_of(samples)
     position = normal_axis(axis, len(shape), "trapezoid")
     if x is None:
         width = operand(dx, "trapezoid")
     else:
         places = operand(x, "trapezoid")
-        own = aval_of(places).shape
+        own = shape_of(places)
         if len(own) == 1:
             steps = neighbour_steps(places, 0)
             trailing = (1,) * (len(shape) - position - 1)
-            width = reshape(steps, (*aval_of(steps).shape, *trailing))
+            width = reshape(steps, (*shape_of(steps), *trailing))
         else:
             width = neighbour_steps(places, normal_axis(axis, len(own), "trapezoid"))
     heights = p.add(_part(samples, position, 1, None), _part(samples, position, None, -1))
     fit("trapezoid", width, heights)
     areas = p.div(p.mul(width, heights), 2.0)
-    rank = len(aval_of(areas).shape)
+    rank = len(shape_of(areas))
     return wrap(Sum((normal_axis(axis, rank, "trapezoid"),))(areas))  # type: ignore[no-any-return]

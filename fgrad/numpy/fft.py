@@ -22,6 +22,7 @@ from fgrad.numpy._support import (
 )
 from fgrad.numpy.reordering import rolled
 from fgrad.primitives import elementwise as p
+from fgrad.primitives.families import shape_of
 from fgrad.primitives.fft import (
     OTHER_DIRECTION,
     Fourier,
@@ -100,7 +101,7 @@ def _length(n: Any, default: int, name: str) -> int:
 
 def _fitted(x: Any, axis: int, length: int) -> Any:
     """`x` cut, or followed by zeros, to a length along an axis."""
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     missing = length - shape[axis]
     if missing > 0:
         none = (0,) * len(shape)
@@ -111,7 +112,7 @@ def _fitted(x: Any, axis: int, length: int) -> Any:
 
 def _axes(x: Any, s: Any, axes: Any, name: str) -> tuple[list[int], list[int | None]]:
     """The axes to transform over, and the lengths that a user gives for them."""
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if s is not None:
         s = [static_int(n, f"{name}: s") for n in s]
         if axes is None:
@@ -133,7 +134,7 @@ def _axes(x: Any, s: Any, axes: Any, name: str) -> tuple[list[int], list[int | N
 
 
 def _along(x: Any, n: Any, axis: Any, inverse: bool, norm: str | None, name: str) -> Any:
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     position = normal_axis(axis, len(shape), name)
     x = _fitted(x, position, _length(n, shape[position], name))
     return Fourier((position,), inverse, _norm(norm, name))(x)
@@ -148,7 +149,7 @@ def _over(
     name: str,
 ) -> Any:
     """The transform over axes, the last one first; an axis may come twice."""
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if len(set(positions)) < len(positions):
         for position, n in zip(reversed(positions), reversed(lengths), strict=True):
             x = _over(x, [position], [n], inverse, norm, name)
@@ -166,7 +167,7 @@ def _real_last(
     """The half spectrum over the last of several axes, then the others."""
     if not positions:
         raise AxisError(f"{name}: no axis to transform along; give at least one")
-    last, shape = positions[-1], aval_of(x).shape
+    last, shape = positions[-1], shape_of(x)
     x = _fitted(x, last, _length(lengths[-1], shape[last], name))
     return _over(RealFourier(last, norm)(x), positions[:-1], lengths[:-1], False, norm, name)
 
@@ -179,7 +180,7 @@ def _inverse_real_last(
     x = _over(x, positions[:-1], lengths[:-1], True, norm, name)
     last = positions[-1]
     given = lengths[-1]
-    length = _length(given, 2 * (aval_of(x).shape[last] - 1), name)
+    length = _length(given, 2 * (shape_of(x)[last] - 1), name)
     return InverseRealFourier(last, length, norm)(_fitted(x, last, length // 2 + 1))
 
 
@@ -285,7 +286,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     Array([4., 0., 0.], dtype=float64)
     """
     x = _real_numbers(a, "rfft")
-    position = normal_axis(axis, len(aval_of(x).shape), "rfft")
+    position = normal_axis(axis, len(shape_of(x)), "rfft")
     return wrap(_real_last(x, [position], [n], _norm(norm, "rfft"), "rfft"))  # type: ignore[no-any-return]
 
 
@@ -321,7 +322,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     Array([1., 1., 1., 1.], dtype=float64)
     """
     x = _spectrum(a, "irfft")
-    position = normal_axis(axis, len(aval_of(x).shape), "irfft")
+    position = normal_axis(axis, len(shape_of(x)), "irfft")
     result = _inverse_real_last(x, [position], [n], _norm(norm, "irfft"), "irfft")
     return wrap(_like_half(result, a))  # type: ignore[no-any-return]
 
@@ -356,7 +357,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     Array([1., 1., 1., 1.], dtype=float64)
     """
     x = p.conj(_spectrum(a, "hfft"))
-    position = normal_axis(axis, len(aval_of(x).shape), "hfft")
+    position = normal_axis(axis, len(shape_of(x)), "hfft")
     result = _inverse_real_last(x, [position], [n], OTHER_DIRECTION[_norm(norm, "hfft")], "hfft")
     return wrap(_like_half(result, a))  # type: ignore[no-any-return]
 
@@ -391,7 +392,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     Array([1., 0., 0.], dtype=float64)
     """
     x = _real_numbers(a, "ihfft")
-    position = normal_axis(axis, len(aval_of(x).shape), "ihfft")
+    position = normal_axis(axis, len(shape_of(x)), "ihfft")
     half = _real_last(x, [position], [n], OTHER_DIRECTION[_norm(norm, "ihfft")], "ihfft")
     return wrap(p.conj(half))  # type: ignore[no-any-return]
 
@@ -800,8 +801,8 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike = None, device: Any
 
 def _frequencies(places: Any, count: int, d: Any, dtype: Any, name: str) -> Array:
     distance = operand(d, name)
-    if aval_of(distance).shape:
-        raise ShapeError(f"{name}: d has shape {aval_of(distance).shape}; give a number")
+    if shape_of(distance):
+        raise ShapeError(f"{name}: d has shape {shape_of(distance)}; give a number")
     unit = p.div(1.0, p.mul(distance, float(count)))
     result = p.mul(places, unit)
     return wrap(p.convert(result, given_dtype(dtype, name) or aval_of(result).dtype))  # type: ignore[no-any-return]
@@ -865,7 +866,7 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 
 def _shifted(x: Any, axes: Any, sign: int, name: str) -> Array:
     inside = operand(x, name)
-    shape = aval_of(inside).shape
+    shape = shape_of(inside)
     for axis in normal_axes(axes, len(shape), name):
         # The middle of an odd number of elements is behind as many as are before it.
         half = shape[axis] // 2

@@ -28,6 +28,7 @@ from fgrad.primitives.families import (
     common_dtype,
     creation_is_staged,
     reshape,
+    shape_of,
     zeros_of,
 )
 from fgrad.primitives.shape import Concatenate, iota, transpose
@@ -154,9 +155,9 @@ def meshgrid(
     lines = []
     for i, x in enumerate(xi):
         line = operand(x, "meshgrid")
-        if len(aval_of(line).shape) > 1:
+        if len(shape_of(line)) > 1:
             raise ShapeError(
-                f"meshgrid: coordinates {i} have shape {aval_of(line).shape}; give arrays with one axis"
+                f"meshgrid: coordinates {i} have shape {shape_of(line)}; give arrays with one axis"
             )
         lines.append(reshape(line, (aval_of(line).size,)))
     order = list(range(len(lines)))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fgrad.array import Array, is_array_like, plain
-from fgrad.avals import Shape, aval_of
+from fgrad.avals import Shape
 from fgrad.errors import (
     ArgumentError,
     IndexOutOfRangeError,
@@ -22,6 +22,7 @@ from fgrad.errors import (
     NonConcreteBooleanIndexError,
 )
 from fgrad.numpy._support import nested
+from fgrad.primitives.families import shape_of
 from fgrad.primitives.index_kernels import Mode, out_of_range
 from fgrad.primitives.indexing import Gather
 from fgrad.primitives.shape import StaticIndex, index_shape, reshape
@@ -84,7 +85,7 @@ def getitem(x: Any, index: Any) -> Any:
                 answer.setflags(False)  # type: ignore[call-arg]
                 return answer[()] if not answer.ndim else answer
             return answer
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if type(index) is int and shape and -shape[0] <= index < shape[0]:
         rest = [slice(0, n, 1) for n in shape[1:]]
         return StaticIndex((index % shape[0], *rest))(x)
@@ -103,7 +104,7 @@ def gathered(x: Any, selection: Selection, mode: Mode, fill: Any = None) -> Any:
 def static_part(x: Any, selection: Selection) -> Any:
     """What the static step selects."""
     if selection.keeps_all:
-        return reshape(x, index_shape(selection.static, aval_of(x).shape))
+        return reshape(x, index_shape(selection.static, shape_of(x)))
     return StaticIndex(selection.static)(x)
 
 
@@ -186,7 +187,7 @@ def parse(
                 check_range(item, axis, shape)
             static.append(slice(0, shape[axis], 1))
             index_by(item)
-            distinct = distinct and not any([n != 1 for n in aval_of(item).shape])
+            distinct = distinct and not any([n != 1 for n in shape_of(item)])
             axis += 1
     if len(indices) > 1:
         _check_broadcast(indices)
@@ -221,7 +222,7 @@ def check_range(index: Any, axis: int, shape: Shape) -> None:
 
 
 def _check_broadcast(indices: Sequence[Any]) -> None:
-    shapes = [aval_of(i).shape for i in indices]
+    shapes = [shape_of(i) for i in indices]
     try:
         np.broadcast_shapes(*shapes)
     except ValueError:

@@ -24,7 +24,7 @@ from fgrad.numpy.index_expressions import check_range, getitem
 from fgrad.numpy.masking import compress, extract, place
 from fgrad.numpy.positions import cycled, flat_values, index_operand, moded, refuse_inplace
 from fgrad.primitives.elementwise import less, select
-from fgrad.primitives.families import reshape
+from fgrad.primitives.families import reshape, shape_of
 from fgrad.primitives.index_kernels import refuses
 from fgrad.primitives.indexing import Gather, StaticUpdate
 from fgrad.primitives.scatter import ScatterSet
@@ -95,7 +95,7 @@ def take(
     refuse_out(out, "take")
     x = operand(a, "take", "a")
     index = index_operand(indices, "take")
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if axis is None:
         x, axis, shape = reshape(x, (aval_of(x).size,)), 0, (aval_of(x).size,)
     axis = normal_axis(axis, len(shape), "take")
@@ -108,7 +108,7 @@ def take(
 
 def _along(x: Any, indices: Any, axis: int, name: str) -> tuple[list[Any], Shape]:
     """Index arrays for every axis: `indices` along one, and its own place along the others."""
-    shape, index_shape = aval_of(x).shape, aval_of(indices).shape
+    shape, index_shape = shape_of(x), shape_of(indices)
     if len(shape) != len(index_shape):
         raise ShapeError(
             f"{name}: arr has {len(shape)} axes and indices {len(index_shape)}; give both as many (shapes "
@@ -177,13 +177,13 @@ def take_along_axis(
     x = operand(arr, name, "arr")
     index = index_operand(indices, name)
     x, index, axis = _flat_without_axis(x, index, axis, name)
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     index, chosen = moded(index, shape[axis], mode, name)
     if wrap_negative_indices is False:
         index = select(less(index, 0), shape[axis], index)
     fill = fill_constant(fill_value, aval_of(x).dtype, name) if chosen == "fill" else None
     found, _ = _along(x, index, axis, name)
-    index_shape = aval_of(index).shape
+    index_shape = shape_of(index)
     if all([n == 1 for k, n in enumerate(index_shape) if k != axis]):
         # The same positions for every row.
         flat = reshape(index, (index_shape[axis],))
@@ -193,12 +193,12 @@ def take_along_axis(
 
 def _flat_without_axis(x: Any, index: Any, axis: int | None, name: str) -> tuple[Any, Any, int]:
     if axis is None:
-        if len(aval_of(index).shape) != 1:
+        if len(shape_of(index)) != 1:
             raise ShapeError(
-                f"{name}: with axis=None, indices must have one axis, got shape {aval_of(index).shape}"
+                f"{name}: with axis=None, indices must have one axis, got shape {shape_of(index)}"
             )
         return reshape(x, (aval_of(x).size,)), index, 0
-    return x, index, normal_axis(axis, len(aval_of(x).shape), name)
+    return x, index, normal_axis(axis, len(shape_of(x)), name)
 
 
 def put_along_axis(
@@ -250,10 +250,10 @@ def put_along_axis(
     own = aval_of(original)
     index = index_operand(indices, name)
     x, index, axis = _flat_without_axis(original, index, axis, name)
-    index, chosen = moded(index, aval_of(x).shape[axis], mode, name)
+    index, chosen = moded(index, shape_of(x)[axis], mode, name)
     found, shape = _along(x, index, axis, name)
     updates = stretched(cast(operand(values, name, "values"), own.dtype, name), shape, name)
-    axes = tuple(range(len(aval_of(x).shape)))
+    axes = tuple(range(len(shape_of(x))))
     return wrap(reshape(ScatterSet(axes, chosen)(x, updates, *found), own.shape))  # type: ignore[no-any-return]
 
 

@@ -12,7 +12,7 @@ from fgrad.errors import ArgumentError, IndexOutOfRangeError, IndexTypeError, Sh
 from fgrad.numpy._support import ArrayLike, normal_axes, normal_axis, operand, stretched
 from fgrad.numpy.reordering import along, taken
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import reshape
+from fgrad.primitives.families import reshape, shape_of
 from fgrad.primitives.shape import Concatenate, iota, moveaxis, static_index
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown
@@ -23,7 +23,7 @@ def _line(arr: Any, axis: Any, name: str) -> tuple[Any, int]:
     x = operand(arr, name)
     if axis is None:
         return reshape(x, (aval_of(x).size,)), 0
-    return x, normal_axis(axis, len(aval_of(x).shape), name)
+    return x, normal_axis(axis, len(shape_of(x)), name)
 
 
 def _known_positions(obj: Any, size: int, name: str) -> Any:
@@ -83,7 +83,7 @@ def delete(
     Array([1, 3], dtype=int64)
     """
     x, position = _line(arr, axis, "delete")
-    size = aval_of(x).shape[position]
+    size = shape_of(x)[position]
     if _is_unknown_integer(obj):
         where = operand(obj, "delete")
         start = p.select(p.less(where, 0), p.add(where, size), where)
@@ -159,7 +159,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     Array([0, 9, 1, 2], dtype=int64)
     """
     x, axis = _line(arr, axis, "insert")
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     size = shape[axis]
     found = _known_positions(obj, size, "insert")
     outside = (found < -size) | (found > size)
@@ -174,12 +174,12 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         place = int(found.reshape(()))
         place += size if place < 0 else 0
         rank = len(shape)
-        own = aval_of(new).shape
+        own = shape_of(new)
         new = reshape(new, (1,) * (rank - len(own)) + own) if len(own) < rank else new
         if not found.ndim:
             # One integer takes the values along the axis from their first axis, as in arr[obj] = values.
             new = moveaxis(new, 0, axis)
-        rows = aval_of(new).shape[axis]
+        rows = shape_of(new)[axis]
         new = stretched(new, (*shape[:axis], rows, *shape[axis + 1 :]), "insert")
         head = static_index(x, along(axis, slice(0, place)))
         tail = static_index(x, along(axis, slice(place, size)))
@@ -228,7 +228,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
             f"trim_zeros: the values must be known while tracing, but are {describe_unknown(x)}; the shape of the "
             f"result depends on them ({here()})"
         )
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     axes = normal_axes(axis, len(shape), "trim_zeros")
     index = [slice(0, size) for size in shape]
     for position, found in enumerate(np.nonzero(np.atleast_1d(known))):

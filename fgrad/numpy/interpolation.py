@@ -10,6 +10,7 @@ from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, operand
 from fgrad.numpy.reordering import taken
 from fgrad.primitives import elementwise as p
+from fgrad.primitives.families import shape_of
 from fgrad.primitives.shape import Concatenate, static_index
 from fgrad.primitives.sorting import Argsort, Searchsorted
 
@@ -53,7 +54,7 @@ def interp(
     15.0
     """
     at, places, values = (p.cast_to_float(operand(v, "interp")) for v in (x, xp, fp))
-    shapes = aval_of(places).shape, aval_of(values).shape
+    shapes = shape_of(places), shape_of(values)
     if len(shapes[0]) != 1 or shapes[0] != shapes[1] or not shapes[0][0]:
         raise ShapeError(
             f"interp: xp has shape {shapes[0]} and fp {shapes[1]}; give one axis of the same size, not empty"

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fgrad.array import Array, wrap
+from fgrad.array import Array, frozen, wrap
 from fgrad.avals import aval_of
+from fgrad.config import switches
 from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import (
     ArrayLike,
@@ -30,11 +31,11 @@ def items_of(arrays: Any, name: str) -> list[Any]:
         items = [operand(x, name) for x in arrays]
     elif isinstance(arrays, (np.ndarray, Tracer)):
         x = operand(arrays, name)
-        if not aval_of(x).shape:
+        if not shape_of(x):
             raise ShapeError(
                 f"{name}: a number cannot be joined to anything; give a sequence of arrays"
             )
-        items = [static_index(x, (i,)) for i in range(aval_of(x).shape[0])]
+        items = [static_index(x, (i,)) for i in range(shape_of(x)[0])]
     else:
         raise ArgumentError(
             f"{name}: got {type(arrays).__name__}; give a list or tuple of arrays, or one array"
@@ -44,28 +45,22 @@ def items_of(arrays: Any, name: str) -> list[Any]:
     return items
 
 
-def _alike(items: Sequence[Any], axis: int) -> bool:
-    """Whether arrays of known values agree in all that joining them along `axis` asks for."""
-    first = items[0]
-    if type(first) is not np.ndarray or not 0 <= axis < first.ndim:
-        return False
-    dtype, shape = first.dtype, first.shape
+def _are_arrays(items: Sequence[Any]) -> bool:
+    """Whether all values are known arrays."""
     for x in items:
-        if type(x) is not np.ndarray or x.dtype != dtype:
-            return False
-        if x.shape != shape and (
-            x.ndim != len(shape)
-            or x.shape[:axis] != shape[:axis]
-            or x.shape[axis + 1 :] != shape[axis + 1 :]
-        ):
+        if type(x) is not np.ndarray:
             return False
     return True
 
 
 def joined(items: Sequence[Any], axis: int, dtype: Any, name: str) -> Any:
     """Inside values joined along an axis that they have, in their common dtype."""
-    if dtype is None and type(axis) is int and _alike(items, axis):
-        return concatenation(axis)(*items)
+    if dtype is None and switches.as_numpy and _are_arrays(items):
+        try:
+            return frozen(np.concatenate(items, axis))
+        except (TypeError, ValueError):
+            # What does not fit is said below in better words.
+            pass
     shapes = [shape_of(x) for x in items]
     rank = len(shapes[0])
     for shape in set(shapes):
@@ -155,8 +150,10 @@ def _stacked(items: Sequence[Any], axis: Any, dtype: Any, name: str) -> Any:
                 f"{name}: all arrays must have one shape, but got {shapes[0]} and {shape}"
             )
     position = normal_axis(axis, len(shapes[0]) + 1, name)
-    wanted = given_dtype(dtype, name) or common_dtype([aval_of(x) for x in items])
     expanded = (*shapes[0][:position], 1, *shapes[0][position:])
+    if dtype is None and switches.as_numpy and _are_arrays(items):
+        return frozen(np.concatenate([x.reshape(expanded) for x in items], position))
+    wanted = given_dtype(dtype, name) or common_dtype([aval_of(x) for x in items])
     return concatenation(position)(*[reshape(p.convert(x, wanted), expanded) for x in items])
 
 
@@ -199,7 +196,7 @@ def _no_out(out: Any, name: str) -> None:
 
 
 def _with_rank(x: Any, rank: int) -> Any:
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     return x if len(shape) >= rank else reshape(x, (1,) * (rank - len(shape)) + shape)
 
 
@@ -246,7 +243,7 @@ def hstack(tup: Any, dtype: DTypeLike = None) -> Array:
     Array([0, 1, 0, 1], dtype=int64)
     """
     items = [_with_rank(x, 1) for x in items_of(tup, "hstack")]
-    axis = 0 if len(aval_of(items[0]).shape) == 1 else 1
+    axis = 0 if len(shape_of(items[0])) == 1 else 1
     return wrap(joined(items, axis, dtype, "hstack"))  # type: ignore[no-any-return]
 
 
@@ -272,7 +269,7 @@ def dstack(tup: Any, dtype: DTypeLike = None) -> Array:
     items = []
     for x in items_of(tup, "dstack"):
         x = _with_rank(x, 2)
-        shape = aval_of(x).shape
+        shape = shape_of(x)
         items.append(reshape(x, (*shape, 1)) if len(shape) == 2 else x)
     return wrap(joined(items, 2, dtype, "dstack"))  # type: ignore[no-any-return]
 
@@ -298,7 +295,7 @@ def column_stack(tup: Any) -> Array:
     """
     items = []
     for x in items_of(tup, "column_stack"):
-        shape = aval_of(x).shape
+        shape = shape_of(x)
         items.append(
             x if len(shape) >= 2 else reshape(x, (*shape, 1)[-1:] if not shape else (*shape, 1))
         )
@@ -329,7 +326,7 @@ def block(arrays: Any) -> Array:
     depth = _depth(arrays)
     leaves: list[Any] = []
     _collect(arrays, leaves)
-    rank = max(depth, *(len(aval_of(x).shape) for x in leaves))
+    rank = max(depth, *(len(shape_of(x)) for x in leaves))
     return wrap(_assembled(arrays, 1, depth, rank, iter(leaves)))  # type: ignore[no-any-return]
 
 

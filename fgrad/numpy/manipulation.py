@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fgrad.array import Array, wrap
-from fgrad.avals import Shape, aval_of
+from fgrad.avals import Shape
 from fgrad.errors import ArgumentError, AxisError, ShapeError
 from fgrad.numpy._support import (
     ArrayLike,
@@ -192,12 +192,12 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 
 def _permuted(x: Any, axes: Any, name: str) -> Any:
-    rank = len(aval_of(x).shape)
+    rank = len(shape_of(x))
     order = tuple(normal_axis(axis, rank, name) for axis in _listed(axes))
     if sorted(order) != list(range(rank)):
         raise AxisError(
             f"{name}: axes {tuple(_listed(axes))} are not a permutation of the {rank} axes of an array of "
-            f"shape {aval_of(x).shape}"
+            f"shape {shape_of(x)}"
         )
     return primitives.transpose(x, order)
 
@@ -251,10 +251,10 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     (4, 3, 2)
     """
     inside = operand(x, "matrix_transpose")
-    rank = len(aval_of(inside).shape)
+    rank = len(shape_of(inside))
     if rank < 2:
         raise ShapeError(
-            f"matrix_transpose: an array of shape {aval_of(inside).shape} is no matrix; it needs two axes"
+            f"matrix_transpose: an array of shape {shape_of(inside)} is no matrix; it needs two axes"
         )
     return wrap(_swapped(inside, rank - 2, rank - 1))  # type: ignore[no-any-return]
 
@@ -313,7 +313,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     (3, 4, 2)
     """
     x = operand(a, "moveaxis")
-    rank = len(aval_of(x).shape)
+    rank = len(shape_of(x))
     sources = _distinct(source, rank, "source")
     destinations = _distinct(destination, rank, "destination")
     if len(sources) != len(destinations):
@@ -356,7 +356,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     (4, 2, 3)
     """
     x = operand(a, "rollaxis")
-    rank = len(aval_of(x).shape)
+    rank = len(shape_of(x))
     source = normal_axis(axis, rank, "rollaxis")
     before = static_int(start, "rollaxis: start")
     if not -rank <= before <= rank:
@@ -390,7 +390,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int] = 0) -> Array:
         own = shape_of(x)
         place = normal_axis(axis, len(own) + 1, "expand_dims")
         return wrap(reshaped(x, (*own[:place], 1, *own[place:])))  # type: ignore[no-any-return]
-    rank = len(aval_of(x).shape) + len(_listed(axis))
+    rank = len(shape_of(x)) + len(_listed(axis))
     return wrap(primitives.expand_dims(x, normal_axes(tuple(_listed(axis)), rank, "expand_dims")))  # type: ignore[no-any-return]
 
 

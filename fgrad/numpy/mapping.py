@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from fgrad.array import wrap
-from fgrad.avals import Shape, aval_of
+from fgrad.avals import Shape
 from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, given_dtype, normal_axis, operand
 from fgrad.primitives.elementwise import convert
-from fgrad.primitives.families import broadcast_to, reshape
+from fgrad.primitives.families import broadcast_to, reshape, shape_of
 from fgrad.primitives.shape import expand_dims, moveaxis
 from fgrad.source_info import function_text
 from fgrad.transforms.vmap import vmap
@@ -47,7 +47,7 @@ def apply_along_axis(
     Array([3., 3.], dtype=float64)
     """
     x = operand(arr, "apply_along_axis")
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     position = normal_axis(axis, len(shape), "apply_along_axis")
     rest = shape[:position] + shape[position + 1 :]
     size = int(np.prod(rest, dtype=np.int64))
@@ -59,7 +59,7 @@ def apply_along_axis(
 
     def placed(result: Any) -> Any:
         inside = operand(result, "apply_along_axis")
-        own = aval_of(inside).shape[1:]
+        own = shape_of(inside)[1:]
         whole = reshape(inside, rest + own)
         for i in range(len(own)):
             whole = moveaxis(whole, len(rest) + i, position + i)
@@ -103,11 +103,11 @@ def apply_over_axes(
     for axis in axes if isinstance(axes, (tuple, list)) else (axes,):
         position = normal_axis(axis, rank, "apply_over_axes")
         result = operand(func(x, position), "apply_over_axes")
-        if len(aval_of(result).shape) == rank - 1:
+        if len(shape_of(result)) == rank - 1:
             result = expand_dims(result, (position,))
-        if len(aval_of(result).shape) != rank:
+        if len(shape_of(result)) != rank:
             raise ShapeError(
-                f"apply_over_axes: {function_text(func)} returned shape {aval_of(result).shape} for an array "
+                f"apply_over_axes: {function_text(func)} returned shape {shape_of(result)} for an array "
                 f"with {rank} axes; it may drop axis {position} only"
             )
         x = wrap(result)
@@ -260,7 +260,7 @@ def _partial(
 def _over_batch(
     function: Callable[..., Any], values: list[Any], core: tuple[Core, Core] | None, where: str
 ) -> Any:
-    shapes = [aval_of(x).shape for x in values]
+    shapes = [shape_of(x) for x in values]
     sizes: dict[str, int] = {}
     if core is not None:
         _check_core(core[0], shapes, sizes, "argument", where)
@@ -292,9 +292,9 @@ def _over_batch(
     several = list(results) if isinstance(results, (tuple, list)) else [results]
     inside = [operand(x, where) for x in several]
     if core is not None:
-        _check_core(core[1], [aval_of(x).shape[mapped:] for x in inside], sizes, "result", where)
+        _check_core(core[1], [shape_of(x)[mapped:] for x in inside], sizes, "result", where)
     outs = []
     for x in inside:
-        shape = aval_of(x).shape[mapped:]
+        shape = shape_of(x)[mapped:]
         outs.append(wrap(reshape(x, batch + shape) if mapped else broadcast_to(x, batch + shape)))
     return type(results)(outs) if isinstance(results, (tuple, list)) else outs[0]

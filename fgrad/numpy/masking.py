@@ -27,7 +27,7 @@ from fgrad.numpy._support import (
 from fgrad.numpy.positions import cycled, flat_values, refuse_inplace
 from fgrad.primitives.cumulative import Cumsum
 from fgrad.primitives.elementwise import convert, less, logical_not, not_equal, select, sub
-from fgrad.primitives.families import Sum, reshape
+from fgrad.primitives.families import Sum, reshape, shape_of
 from fgrad.primitives.indexing import Gather
 from fgrad.primitives.scatter import StableOrder
 from fgrad.primitives.shape import Concatenate, expand_dims, iota, static_index
@@ -116,13 +116,13 @@ def _compress(
     x = operand(a, name, "a")
     if axis is None:
         x, axis = reshape(x, (aval_of(x).size,)), 0
-    axis = normal_axis(axis, len(aval_of(x).shape), name)
+    axis = normal_axis(axis, len(shape_of(x)), name)
     own = aval_of(mask)
     if len(own.shape) != 1:
         raise ShapeError(f"{name}: condition must have one axis, got shape {own.shape}")
     if own.dtype.kind != "b":
         mask = not_equal(mask, 0)
-    length = aval_of(x).shape[axis]
+    length = shape_of(x)[axis]
     known = concrete(mask) if isinstance(mask, Tracer) else mask
     if known is not None:
         (index,) = np.nonzero(known)
@@ -143,12 +143,12 @@ def _compress(
     # Where the condition holds comes first, in order.
     order = static_index(StableOrder()(logical_not(mask)), [slice(0, wanted)])
     found = less(iota(wanted), Sum((0,))(mask))
-    missing = wanted - aval_of(order).shape[0]
+    missing = wanted - shape_of(order)[0]
     if missing:
         beyond = np.full(missing, length, aval_of(order).dtype)
         order = Concatenate(0)(order, beyond)
     kept = Gather((axis,), "fill", 0, axis)(x, order)
-    others = tuple(range(1, len(aval_of(x).shape) - axis))
+    others = tuple(range(1, len(shape_of(x)) - axis))
     fill = convert(operand(fill, name, "fill_value"), aval_of(x).dtype)
     return wrap(select(expand_dims(found, others), kept, fill))  # type: ignore[no-any-return]
 
@@ -188,7 +188,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     chosen = operand(mask, "place", "mask")
     if aval_of(chosen).size != own.size:
         raise ShapeError(
-            f"place: mask of shape {aval_of(chosen).shape} and arr of shape {own.shape} need as many elements"
+            f"place: mask of shape {shape_of(chosen)} and arr of shape {own.shape} need as many elements"
         )
     if aval_of(chosen).dtype.kind != "b":
         chosen = not_equal(chosen, 0)
@@ -242,7 +242,7 @@ def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool =
     chosen = operand(mask, "putmask", "mask")
     if aval_of(chosen).size != own.size:
         raise ShapeError(
-            f"putmask: mask of shape {aval_of(chosen).shape} and a of shape {own.shape} need as many elements"
+            f"putmask: mask of shape {shape_of(chosen)} and a of shape {own.shape} need as many elements"
         )
     if aval_of(chosen).dtype.kind != "b":
         chosen = not_equal(chosen, 0)

@@ -21,7 +21,7 @@ from fgrad.numpy.reductions import max as largest
 from fgrad.numpy.reductions import min as smallest
 from fgrad.numpy.reordering import along, taken
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import broadcast_to, reshape, zeros_of
+from fgrad.primitives.families import broadcast_to, reshape, shape_of, zeros_of
 from fgrad.primitives.shape import Concatenate, Pad, static_index
 from fgrad.primitives.shape import flip as flipped
 
@@ -78,7 +78,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
     Array([0, 0, 1, 2, 2, 2], dtype=int64)
     """
     x = operand(array, "pad")
-    rank = len(aval_of(x).shape)
+    rank = len(shape_of(x))
     widths = _widths(pad_width, rank)
     if callable(mode):
         return wrap(_by_function(x, widths, mode, kwargs))  # type: ignore[no-any-return]
@@ -95,7 +95,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
     if mode == "empty" or (mode == "constant" and "constant_values" not in kwargs):
         return wrap(_with_zeros(x, widths))  # type: ignore[no-any-return]
     options = _axis_options(mode, kwargs, rank, aval_of(x))
-    original = aval_of(x).shape
+    original = shape_of(x)
     for axis, (before, behind) in enumerate(widths):
         if not before and not behind:
             continue
@@ -198,7 +198,7 @@ def _value_pairs(given: Any, rank: int, what: str) -> list[Any]:
     if isinstance(given, (list, tuple)):
         return _per_axis(given, rank, what)
     inside = operand(given, "pad")
-    shape = aval_of(inside).shape
+    shape = shape_of(inside)
     if len(shape) > 2:
         raise ShapeError(
             f"pad: {what} has shape {shape}; give a number, a pair, or a pair per axis"
@@ -218,7 +218,7 @@ def _with_zeros(x: Any, widths: list[Widths]) -> Any:
 
 
 def _sized(x: Any, axis: int, width: int) -> tuple[int, ...]:
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     return (*shape[:axis], width, *shape[axis + 1 :])
 
 
@@ -229,7 +229,7 @@ def _constant(x: Any, axis: int, widths: Widths, values: Any) -> list[Any]:
 
 
 def _ends(x: Any, axis: int) -> tuple[Any, Any]:
-    size = aval_of(x).shape[axis]
+    size = shape_of(x)[axis]
     first = static_index(x, along(axis, slice(0, 1)))
     return first, static_index(x, along(axis, slice(size - 1, size)))
 
@@ -244,13 +244,9 @@ def _edge(x: Any, axis: int, widths: Widths, option: Any) -> list[Any]:
 def _linear_ramp(x: Any, axis: int, widths: Widths, values: Any) -> list[Any]:
     ramps = []
     dtype = aval_of(x).dtype
-    ends = (
-        _ends(x, axis)
-        if aval_of(x).shape[axis]
-        else (zeros_of(Aval(_sized(x, axis, 1), dtype)),) * 2
-    )
+    ends = _ends(x, axis) if shape_of(x)[axis] else (zeros_of(Aval(_sized(x, axis, 1), dtype)),) * 2
     for side, (end, value, width) in enumerate(zip(ends, values, widths, strict=True)):
-        line = reshape(end, tuple(n for i, n in enumerate(aval_of(end).shape) if i != axis))
+        line = reshape(end, tuple(n for i, n in enumerate(shape_of(end)) if i != axis))
         ramp, _ = spaced(value, line, width, False, dtype, axis)
         ramps.append(flipped(ramp, (axis,)) if side else ramp)
     return ramps
@@ -268,7 +264,7 @@ def _statistic(name: str) -> Callable[..., list[Any]]:
     function = _STATISTICS[name]
 
     def pads(x: Any, axis: int, widths: Widths, lengths: Any) -> list[Any]:
-        size = aval_of(x).shape[axis]
+        size = shape_of(x)[axis]
         integers = aval_of(x).dtype.kind in "iu"
         found = []
         for side, (length, width) in enumerate(zip(lengths, widths, strict=True)):
@@ -284,7 +280,7 @@ def _statistic(name: str) -> Callable[..., list[Any]]:
 
 
 def _wrap(x: Any, axis: int, widths: Widths, option: Any) -> list[Any]:
-    size = aval_of(x).shape[axis]
+    size = shape_of(x)[axis]
     before, behind = widths
     return [
         _at(x, axis, np.arange(-before, 0) % size),
@@ -294,7 +290,7 @@ def _wrap(x: Any, axis: int, widths: Widths, option: Any) -> list[Any]:
 
 def _mirror(include_edge: bool) -> Callable[..., list[Any]]:
     def pads(x: Any, axis: int, widths: Widths, odd: bool) -> list[Any]:
-        size = aval_of(x).shape[axis]
+        size = shape_of(x)[axis]
         if size == 1 and not include_edge:
             return _edge(x, axis, widths, None)
         before, behind = widths
@@ -308,7 +304,7 @@ def _mirror(include_edge: bool) -> Callable[..., list[Any]]:
 
 def _reflected(x: Any, axis: int, positions: Any, include_edge: bool, odd: bool) -> Any:
     """The extension of a line by reflections about its ends, at positions outside of it."""
-    size = aval_of(x).shape[axis]
+    size = shape_of(x)[axis]
     period = 2 * size if include_edge else 2 * (size - 1)
     turns, places = np.divmod(positions, period)
     beyond = places >= size
@@ -318,7 +314,7 @@ def _reflected(x: Any, axis: int, positions: Any, include_edge: bool, odd: bool)
         return even
     # Each period adds twice the rise from end to end; its second half is turned about the last value.
     first, last = _ends(x, axis)
-    line = along(axis, slice(None)), (1,) * (len(aval_of(x).shape) - axis - 1)
+    line = along(axis, slice(None)), (1,) * (len(shape_of(x)) - axis - 1)
 
     def weights(numbers: Any) -> Any:
         dtype = aval_of(x).dtype

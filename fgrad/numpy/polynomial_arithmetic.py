@@ -13,7 +13,7 @@ from fgrad.errors import ArgumentError, ConcretizationTypeError, ShapeError
 from fgrad.numpy._support import ArrayLike, operand, static_int
 from fgrad.primitives import elementwise
 from fgrad.primitives.convolution import convolve
-from fgrad.primitives.families import common_dtype, reshape, zeros_of
+from fgrad.primitives.families import common_dtype, reshape, shape_of, zeros_of
 from fgrad.primitives.shape import Concatenate, Iota, Pad, static_index
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown
@@ -21,14 +21,14 @@ from fgrad.tracing import Tracer, concrete, describe_unknown
 
 def _coefficients(p: Any, name: str, argument: str) -> Any:
     x = operand(p, name, argument)
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if len(shape) > 1:
         raise ShapeError(f"{name}: {argument} has shape {shape}; give coefficients along one axis")
     return reshape(elementwise.convert(x, aval_of(x).dtype), shape or (1,))
 
 
 def _size(x: Any) -> int:
-    return aval_of(x).shape[0]
+    return shape_of(x)[0]
 
 
 def _from(x: Any, start: int) -> Any:

@@ -17,7 +17,7 @@ from fgrad.numpy.reordering import rolled
 from fgrad.primitives import elementwise
 from fgrad.primitives.contraction import matmul
 from fgrad.primitives.convolution import convolve
-from fgrad.primitives.families import Sum, common_dtype, reshape, zeros_of
+from fgrad.primitives.families import Sum, common_dtype, reshape, shape_of, zeros_of
 from fgrad.primitives.indexing import Gather
 from fgrad.primitives.reduction import Any_, Argmax
 from fgrad.primitives.scatter import StableOrder
@@ -55,7 +55,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     11.0
     """
     coefficients, at = operand(p, "polyval"), operand(x, "polyval")
-    shape = aval_of(coefficients).shape
+    shape = shape_of(coefficients)
     if not shape:
         raise ShapeError("polyval: the coefficients are a number; give an array with an axis")
     dtype = common_dtype([aval_of(coefficients), aval_of(at)])
@@ -96,7 +96,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
            [9, 3, 1]], dtype=int64)
     """
     numbers = operand(x, "vander")
-    shape = aval_of(numbers).shape
+    shape = shape_of(numbers)
     if len(shape) != 1:
         raise ShapeError(f"vander: x has shape {shape}; give an array with one axis")
     count = shape[0] if N is None else static_int(N, "vander: N")
@@ -189,7 +189,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     Array([1., 2.], dtype=float64)
     """
     coefficients = elementwise.cast_to_float(operand(p, "roots"))
-    shape = aval_of(coefficients).shape or (1,)
+    shape = shape_of(coefficients) or (1,)
     if len(shape) != 1:
         raise ShapeError(f"roots: p has shape {shape}; give the coefficients along one axis")
     coefficients = reshape(coefficients, shape)
@@ -226,7 +226,7 @@ def _companion_roots(coefficients: Any) -> Any:
 
 def _all_roots(coefficients: Any) -> Any:
     """As many roots as the degree, NaN for each leading zero; the values need not be known."""
-    count = aval_of(coefficients).shape[0]
+    count = shape_of(coefficients)[0]
     if count < 2:
         return _companion_roots(coefficients)
     filled = elementwise.not_equal(coefficients, 0)
@@ -296,7 +296,7 @@ def polyfit(
     order = static_int(deg, "polyfit: deg") + 1
     if order < 1:
         raise ArgumentError(f"polyfit: deg is {deg}; give a degree that is not negative")
-    shapes = aval_of(places).shape, aval_of(values).shape
+    shapes = shape_of(places), shape_of(values)
     if len(shapes[0]) != 1 or not shapes[0][0]:
         raise ShapeError(
             f"polyfit: x has shape {shapes[0]}; give points along one axis, at least one"
@@ -313,9 +313,9 @@ def polyfit(
     right = values
     if w is not None:
         weights = elementwise.cast_to_float(operand(w, "polyfit", "w"))
-        if aval_of(weights).shape != (count,):
+        if shape_of(weights) != (count,):
             raise ShapeError(
-                f"polyfit: w has shape {aval_of(weights).shape}; give one weight for each of {count} points"
+                f"polyfit: w has shape {shape_of(weights)}; give one weight for each of {count} points"
             )
         column = reshape(weights, (count, 1))
         left = elementwise.mul(left, column)

@@ -11,6 +11,7 @@ from fgrad import dtypes
 from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, AxisError, ShapeError
+from fgrad.numpy._direct import on_two_arrays
 from fgrad.numpy._support import (
     ArrayLike,
     DTypeLike,
@@ -22,7 +23,7 @@ from fgrad.numpy._support import (
 )
 from fgrad.primitives import contraction
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import common_dtype, reshape
+from fgrad.primitives.families import common_dtype, reshape, shape_of
 from fgrad.primitives.shape import Concatenate, moveaxis, static_index
 
 
@@ -36,6 +37,14 @@ def _product(name: str, function: Callable[[Any, Any], Any], x: Any, y: Any, pre
     common = common_dtype([aval_of(left), aval_of(right)])
     working = dtypes.canonical(np.promote_types(common, wanted))
     return wrap(p.convert(function(p.convert(left, working), p.convert(right, working)), wanted))
+
+
+_matmul = on_two_arrays(
+    contraction.matmul_of_arrays, lambda a, b: _product("matmul", contraction.matmul, a, b, None)
+)
+_dot = on_two_arrays(
+    contraction.dot_of_arrays, lambda a, b: _product("dot", contraction.dot, a, b, None)
+)
 
 
 def matmul(
@@ -73,6 +82,8 @@ def matmul(
     >>> fnp.matmul(fnp.eye(2), fnp.array([2.0, 3.0]))
     Array([2., 3.], dtype=float64)
     """
+    if preferred_element_type is None:
+        return _matmul(a, b)  # type: ignore[no-any-return]
     return _product("matmul", contraction.matmul, a, b, preferred_element_type)  # type: ignore[no-any-return]
 
 
@@ -111,6 +122,8 @@ def dot(
     >>> float(fnp.dot(fnp.array([1.0, 2.0]), fnp.array([3.0, 4.0])))
     11.0
     """
+    if preferred_element_type is None:
+        return _dot(a, b)  # type: ignore[no-any-return]
     return _product("dot", contraction.dot, a, b, preferred_element_type)  # type: ignore[no-any-return]
 
 
@@ -159,7 +172,7 @@ def vdot(
 
 
 def _inner(x: Any, y: Any) -> Any:
-    left, right = aval_of(x).shape, aval_of(y).shape
+    left, right = shape_of(x), shape_of(y)
     if not left or not right:
         return p.mul(x, y)
     if left[-1] != right[-1]:
@@ -289,7 +302,7 @@ def tensordot(
     """
 
     def contracted(x: Any, y: Any) -> Any:
-        left, right = _contracted_axes(axes, len(aval_of(x).shape), len(aval_of(y).shape))
+        left, right = _contracted_axes(axes, len(shape_of(x)), len(shape_of(y)))
         return contraction.tensordot(x, y, left, right)
 
     return _product("tensordot", contracted, a, b, preferred_element_type)  # type: ignore[no-any-return]
@@ -297,7 +310,7 @@ def tensordot(
 
 def _fit(name: str, x: Any, y: Any, left: int, right: int) -> None:
     """Check that two operands have enough axes, and that those to contract agree."""
-    a, b = aval_of(x).shape, aval_of(y).shape
+    a, b = shape_of(x), shape_of(y)
     if len(a) < -left or len(b) < -right or (not a or not b):
         raise ShapeError(f"{name}: arrays of shapes {a} and {b} have too few axes")
     if a[left] != b[right]:
@@ -308,12 +321,12 @@ def _fit(name: str, x: Any, y: Any, left: int, right: int) -> None:
 
 
 def _as_row(x: Any) -> Any:
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     return reshape(x, (*shape[:-1], 1, shape[-1]))
 
 
 def _as_column(x: Any) -> Any:
-    return reshape(x, (*aval_of(x).shape, 1))
+    return reshape(x, (*shape_of(x), 1))
 
 
 def _named_matmul(name: str, x: Any, y: Any, left: Any, right: Any) -> Any:
@@ -322,7 +335,7 @@ def _named_matmul(name: str, x: Any, y: Any, left: Any, right: Any) -> Any:
         return contraction.matmul(left, right)
     except ShapeError:
         raise ShapeError(
-            f"{name}: shapes {aval_of(x).shape} and {aval_of(y).shape} do not fit: their leading axes cannot "
+            f"{name}: shapes {shape_of(x)} and {shape_of(y)} do not fit: their leading axes cannot "
             "be broadcast together"
         ) from None
 
@@ -366,14 +379,14 @@ def vecdot(
     """
 
     def contracted(x: Any, y: Any) -> Any:
-        ranks = len(aval_of(x).shape), len(aval_of(y).shape)
+        ranks = len(shape_of(x)), len(shape_of(y))
         if not all(ranks):
             raise ShapeError("vecdot: a number is no vector; use * instead")
         x = moveaxis(x, normal_axis(axis, ranks[0], "vecdot"), ranks[0] - 1)
         y = moveaxis(y, normal_axis(axis, ranks[1], "vecdot"), ranks[1] - 1)
         _fit("vecdot", x, y, -1, -1)
         product = _named_matmul("vecdot", x, y, _as_row(p.conj(x)), _as_column(y))
-        return reshape(product, aval_of(product).shape[:-2])
+        return reshape(product, shape_of(product)[:-2])
 
     return _product("vecdot", contracted, x1, x2, preferred_element_type)  # type: ignore[no-any-return]
 
@@ -405,11 +418,11 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array([2., 3.], dtype=float64)
     """
     x, y = operand(x1, "matvec"), operand(x2, "matvec")
-    if len(aval_of(x).shape) < 2:
-        raise ShapeError(f"matvec: an array of shape {aval_of(x).shape} is no matrix")
+    if len(shape_of(x)) < 2:
+        raise ShapeError(f"matvec: an array of shape {shape_of(x)} is no matrix")
     _fit("matvec", x, y, -1, -1)
     product = _named_matmul("matvec", x, y, x, _as_column(y))
-    return wrap(reshape(product, aval_of(product).shape[:-1]))  # type: ignore[no-any-return]
+    return wrap(reshape(product, shape_of(product)[:-1]))  # type: ignore[no-any-return]
 
 
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -439,11 +452,11 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array([2., 3.], dtype=float64)
     """
     x, y = operand(x1, "vecmat"), operand(x2, "vecmat")
-    if len(aval_of(y).shape) < 2:
-        raise ShapeError(f"vecmat: an array of shape {aval_of(y).shape} is no matrix")
+    if len(shape_of(y)) < 2:
+        raise ShapeError(f"vecmat: an array of shape {shape_of(y)} is no matrix")
     _fit("vecmat", x, y, -1, -2)
     product = _named_matmul("vecmat", x, y, _as_row(p.conj(x)), y)
-    shape = aval_of(product).shape
+    shape = shape_of(product)
     return wrap(reshape(product, (*shape[:-2], shape[-1])))  # type: ignore[no-any-return]
 
 
@@ -466,7 +479,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     Array([1, 1, 2, 2], dtype=int64)
     """
     x, y = operand(a, "kron"), operand(b, "kron")
-    left, right = aval_of(x).shape, aval_of(y).shape
+    left, right = shape_of(x), shape_of(y)
     rank = max(len(left), len(right))
     left, right = (1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right
     x = reshape(x, tuple(n for size in left for n in (size, 1)))
@@ -519,14 +532,14 @@ def cross(
     for i, j in ((1, 2), (2, 0), (0, 1)):
         third.append(_minor(left, right, i, j))
     parts = p.broadcast_together("cross", *third)
-    rank = len(aval_of(parts[0]).shape)
-    parts = [reshape(part, (*aval_of(part).shape, 1)) for part in parts]
+    rank = len(shape_of(parts[0]))
+    parts = [reshape(part, (*shape_of(part), 1)) for part in parts]
     product = Concatenate(rank)(*parts)
     return wrap(moveaxis(product, rank, normal_axis(axisc, rank + 1, "cross")))  # type: ignore[no-any-return]
 
 
 def _components(x: Any, axis: Any) -> Sequence[Any]:
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     position = normal_axis(axis, len(shape), "cross")
     if shape[position] not in (2, 3):
         raise ShapeError(

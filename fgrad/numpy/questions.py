@@ -11,6 +11,7 @@ from fgrad.array import value
 from fgrad.avals import Shape, aval_of
 from fgrad.errors import ConcretizationTypeError
 from fgrad.numpy._support import ArrayLike, normal_axes, operand
+from fgrad.primitives.families import shape_of
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown
 
@@ -223,7 +224,7 @@ def min_scalar_type(a: ArrayLike) -> np.dtype[Any]:
     dtype('uint16')
     """
     x = operand(a, "min_scalar_type")
-    if aval_of(x).shape:
+    if shape_of(x):
         return aval_of(x).dtype
     known = concrete(x)
     if known is None:

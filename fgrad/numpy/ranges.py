@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fgrad import dtypes
-from fgrad.array import Array, wrap
+from fgrad.array import Array, frozen, wrap
 from fgrad.avals import Shape, aval_of
 from fgrad.errors import ArgumentError, ConcretizationTypeError, DerivativeCutError, ShapeError
 from fgrad.numpy._support import (
@@ -21,7 +21,7 @@ from fgrad.numpy._support import (
     static_int,
 )
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import common_dtype, creation_is_staged, reshape
+from fgrad.primitives.families import common_dtype, creation_is_staged, reshape, shape_of
 from fgrad.primitives.shape import Concatenate, Iota, iota, moveaxis, static_index
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown, has_tracers, make_known
@@ -43,8 +43,8 @@ def known_number(x: Any, what: str) -> Any:
                 f"fnp.arange(n), or use fnp.linspace ({here()})"
             )
         inside = known
-    if aval_of(inside).shape:
-        raise ShapeError(f"{what} is an array of shape {aval_of(inside).shape}; give a number")
+    if shape_of(inside):
+        raise ShapeError(f"{what} is an array of shape {shape_of(inside)}; give a number")
     return inside
 
 
@@ -85,8 +85,12 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
-    given = [("start", start), ("stop", stop), ("step", 1 if step is None else step)]
-    numbers = [known_number(x, f"arange: {name}") for name, x in given]
+    step = 1 if step is None else step
+    if type(start) is type(stop) is type(step) is int:
+        numbers = [start, stop, step]
+    else:
+        given = [("start", start), ("stop", stop), ("step", step)]
+        numbers = [known_number(x, f"arange: {name}") for name, x in given]
     wanted = given_dtype(dtype, "arange") or common_dtype([aval_of(x) for x in numbers])
     if numbers[2] == 0:
         raise ArgumentError("arange: step is 0; give a step that reaches stop")
@@ -95,13 +99,7 @@ def arange(
         count = max(0, math.ceil((last - first) / by))
         if creation_is_staged((count,)) and wanted.kind in "iuf":
             return wrap(Iota(count, wanted, first, by)())  # type: ignore[no-any-return]
-    return wrap(_owned(np.arange(first, last, by, dtype=wanted)))  # type: ignore[no-any-return]
-
-
-def _owned(fresh: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Freeze an array that nobody else has."""
-    fresh.setflags(write=False)
-    return fresh
+    return wrap(frozen(np.arange(first, last, by, dtype=wanted)))  # type: ignore[no-any-return]
 
 
 def spaced(
@@ -114,7 +112,7 @@ def spaced(
     first, last = p.broadcast_together(
         "linspace", p.convert(first, working), p.convert(last, working)
     )
-    shape = aval_of(first).shape
+    shape = shape_of(first)
     axis = normal_axis(axis, len(shape) + 1, "linspace")
     intervals = num - 1 if endpoint else num
     if not has_tracers((first, last)) and not creation_is_staged((num, *shape)):
@@ -122,7 +120,7 @@ def spaced(
         values, step = np.linspace(
             *ends, num, endpoint=endpoint, retstep=True, dtype=wanted, axis=axis
         )
-        return _owned(values), working.type(step) if not shape else step
+        return frozen(values), working.type(step) if not shape else step
     delta = p.sub(last, first)
     step = p.div(delta, float(intervals)) if intervals > 0 else p.mul(delta, math.nan)
     counts = reshape(p.convert(iota(num), working), (num, *(1,) * len(shape)))
@@ -233,9 +231,9 @@ def logspace(
     """
     ends = [operand(start, "logspace"), operand(stop, "logspace")]
     factor = operand(base, "logspace")
-    if aval_of(factor).shape:
+    if shape_of(factor):
         *ends, factor = p.broadcast_together("logspace", *ends, factor)
-        factor = reshape(factor, _with_axis(aval_of(factor).shape, axis))
+        factor = reshape(factor, _with_axis(shape_of(factor), axis))
     first, last = ends
     fit("logspace", first, last)
     exponents, _ = spaced(first, last, _count(num, "logspace"), bool(endpoint), None, axis)
@@ -294,7 +292,7 @@ def geomspace(
     first, last = p.broadcast_together("geomspace", first, last)
     working = common_dtype([aval_of(first), aval_of(last)])
     first, last = p.convert(first, working), p.convert(last, working)
-    shape = aval_of(first).shape
+    shape = shape_of(first)
     direction = p.sign(first)
     low, high = (p.log10(p.div(end, direction)) for end in (first, last))
     exponents, _ = spaced(low, high, count, bool(endpoint), None, 0)

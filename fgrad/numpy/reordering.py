@@ -21,7 +21,7 @@ from fgrad.numpy._support import (
 )
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.cumulative import Cumsum
-from fgrad.primitives.families import broadcast_to, reshape, zeros_of
+from fgrad.primitives.families import broadcast_to, reshape, shape_of, zeros_of
 from fgrad.primitives.indexing import Gather
 from fgrad.primitives.shape import Concatenate, iota, static_index, transpose
 from fgrad.primitives.shape import flip as flipped
@@ -61,15 +61,15 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     Array([2, 1, 0], dtype=int64)
     """
     x = operand(m, "flip")
-    rank = len(aval_of(x).shape)
+    rank = len(shape_of(x))
     axes = normal_axes(axis, rank, "flip")
     return wrap(flipped(x, axes) if rank else x)  # type: ignore[no-any-return]
 
 
 def _flip_one(m: Any, axis: int, name: str) -> Any:
     x = operand(m, name)
-    if len(aval_of(x).shape) <= axis:
-        raise ShapeError(f"{name}: an array of shape {aval_of(x).shape} has no axis {axis}")
+    if len(shape_of(x)) <= axis:
+        raise ShapeError(f"{name}: an array of shape {shape_of(x)} has no axis {axis}")
     return wrap(flipped(x, (axis,)))
 
 
@@ -138,7 +138,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
            [1, 3]], dtype=int64)
     """
     x = operand(m, "rot90")
-    rank = len(aval_of(x).shape)
+    rank = len(shape_of(x))
     plane = [normal_axis(axis, rank, "rot90") for axis in axes]
     if len(plane) != 2 or plane[0] == plane[1]:
         raise AxisError(f"rot90: axes={tuple(axes)} do not span a plane; give two different axes")
@@ -178,7 +178,7 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
     Array([3, 0, 1, 2], dtype=int64)
     """
     x = operand(a, "roll")
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     shifts = shift if isinstance(shift, (tuple, list)) else _items(operand(shift, "roll"))
     if axis is None:
         x = reshape(x, (aval_of(x).size,))
@@ -199,7 +199,7 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
 
 
 def _items(x: Any) -> list[Any]:
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if not shape:
         return [x]
     if len(shape) > 1:
@@ -209,7 +209,7 @@ def _items(x: Any) -> list[Any]:
 
 def rolled(x: Any, shift: Any, axis: int) -> Any:
     """An inside value shifted around the end of one axis."""
-    size = aval_of(x).shape[axis]
+    size = shape_of(x)[axis]
     shift = operand(shift, "roll")
     if not size:
         return x
@@ -254,7 +254,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
 
 def tiled(x: Any, reps: Sequence[int]) -> Any:
     """An inside value repeated as a whole along its last axes."""
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     rank = max(len(shape), len(reps))
     sizes = (1,) * (rank - len(shape)) + shape
     counts = (1,) * (rank - len(reps)) + tuple(reps)
@@ -308,7 +308,7 @@ def repeat(
     x = operand(a, "repeat")
     if axis is None:
         x = reshape(x, (aval_of(x).size,))
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     position = normal_axis(0 if axis is None else axis, len(shape), "repeat")
     size = shape[position]
     counts = operand(repeats, "repeat")
@@ -349,7 +349,7 @@ def repeat(
 
 
 def _repeated(x: Any, count: int, axis: int) -> Any:
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     apart = (*shape[: axis + 1], 1, *shape[axis + 1 :])
     repeated = (*shape[: axis + 1], count, *shape[axis + 1 :])
     total = (*shape[:axis], shape[axis] * count, *shape[axis + 1 :])
@@ -358,7 +358,7 @@ def _repeated(x: Any, count: int, axis: int) -> Any:
 
 def _fitted(x: Any, length: int | None, axis: int) -> Any:
     """Cut or fill with the last element to a size along an axis."""
-    size = aval_of(x).shape[axis]
+    size = shape_of(x)[axis]
     if length is None or length == size:
         return x
     if length < size:

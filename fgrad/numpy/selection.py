@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fgrad.errors import ArgumentError
+from fgrad.numpy._direct import on_three_arrays
 from fgrad.numpy._support import ArrayLike, operand, wrap
 from fgrad.numpy.searching import nonzero
 from fgrad.numpy.ufuncs import chosen
+from fgrad.primitives.elementwise import select_of_arrays
 
 
 def where(
@@ -47,4 +49,11 @@ def where(
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise ArgumentError("where: give both x and y, or neither")
+    return _where(condition, x, y)
+
+
+def _by_primitive(condition: Any, x: Any, y: Any) -> Any:
     return wrap(chosen(operand(condition, "where"), operand(x, "where"), operand(y, "where")))
+
+
+_where = on_three_arrays(select_of_arrays, _by_primitive)

@@ -6,15 +6,15 @@ import itertools
 from typing import Any
 
 from fgrad.array import Array, wrap
-from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, normal_axis, operand, static_int
 from fgrad.numpy.reordering import along
+from fgrad.primitives.families import shape_of
 from fgrad.primitives.shape import static_index
 
 
 def _pieces(x: Any, sections: Any, axis: int, even: bool, name: str) -> list[Any]:
-    size = aval_of(x).shape[axis]
+    size = shape_of(x)[axis]
     if isinstance(sections, (list, tuple)) or (hasattr(sections, "ndim") and sections.ndim):
         cuts = [static_int(i, f"{name}: an index") for i in sections]
         edges = [0, *cuts, size]
@@ -24,7 +24,7 @@ def _pieces(x: Any, sections: Any, axis: int, even: bool, name: str) -> list[Any
             raise ArgumentError(f"{name}: cannot make {count} pieces; give a positive number")
         if even and size % count:
             raise ShapeError(
-                f"{name}: axis {axis} of shape {aval_of(x).shape} has {size} elements, which do not make {count} "
+                f"{name}: axis {axis} of shape {shape_of(x)} has {size} elements, which do not make {count} "
                 "equal pieces; use fnp.array_split for unequal ones"
             )
         short, longer = divmod(size, count)
@@ -64,7 +64,7 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
     [[0, 1], [2, 3]]
     """
     x = operand(ary, "split")
-    position = normal_axis(axis, len(aval_of(x).shape), "split")
+    position = normal_axis(axis, len(shape_of(x)), "split")
     return _pieces(x, indices_or_sections, position, True, "split")
 
 
@@ -90,17 +90,15 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
     [[0, 1], [2]]
     """
     x = operand(ary, "array_split")
-    position = normal_axis(axis, len(aval_of(x).shape), "array_split")
+    position = normal_axis(axis, len(shape_of(x)), "array_split")
     return _pieces(x, indices_or_sections, position, False, "array_split")
 
 
 def _split_along(ary: Any, sections: Any, axis: int, least: int, name: str) -> list[Any]:
     x = operand(ary, name)
-    rank = len(aval_of(x).shape)
+    rank = len(shape_of(x))
     if rank < least:
-        raise ShapeError(
-            f"{name}: an array of shape {aval_of(x).shape} needs at least {least} axes"
-        )
+        raise ShapeError(f"{name}: an array of shape {shape_of(x)} needs at least {least} axes")
     return _pieces(x, sections, min(axis, rank - 1), True, name)
 
 
@@ -192,7 +190,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     [[1.0, 0.0], [0.0, 1.0]]
     """
     inside = operand(x, "unstack")
-    shape = aval_of(inside).shape
+    shape = shape_of(inside)
     if not shape:
         raise ShapeError("unstack: a number has no axis to take apart")
     position = normal_axis(axis, len(shape), "unstack")

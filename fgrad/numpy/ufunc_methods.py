@@ -35,7 +35,7 @@ from fgrad.numpy.mapping import vectorize
 from fgrad.numpy.positions import refuse_inplace
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.cumulative import Cummax, Cummin
-from fgrad.primitives.families import Ufunc, broadcast_to, reshape
+from fgrad.primitives.families import Ufunc, broadcast_to, reshape, shape_of
 from fgrad.primitives.reduction import keep_axes
 from fgrad.primitives.shape import Concatenate, moveaxis, static_index, transpose
 from fgrad.source_info import filter_traceback, function_name, here
@@ -85,7 +85,7 @@ class _Fold:
 
     def reduced(self, x: Any) -> Any:
         """Along the leading axis, which has at least one element."""
-        size = aval_of(x).shape[0]
+        size = shape_of(x)[0]
         if not self.associative:
             total = static_index(x, (0,))
             for i in range(1, size):
@@ -105,7 +105,7 @@ class _Fold:
 
     def accumulated(self, x: Any) -> Any:
         """All reductions of leading elements."""
-        shape = aval_of(x).shape
+        shape = shape_of(x)
         size = shape[0]
         if size < 2:
             return x
@@ -127,12 +127,12 @@ class _Fold:
 
 
 def _interleaved(evens: Any, odds: Any) -> Any:
-    count, *rest = aval_of(odds).shape
+    count, *rest = shape_of(odds)
     pairs = [
         reshape(static_index(part, (slice(0, count),)), (count, 1, *rest)) for part in (evens, odds)
     ]
     woven = reshape(Concatenate(1)(*pairs), (2 * count, *rest))
-    if aval_of(evens).shape[0] == count:
+    if shape_of(evens)[0] == count:
         return woven
     return Concatenate(0)(woven, static_index(evens, (slice(count, None),)))
 
@@ -203,7 +203,7 @@ def _accumulate(
 
 
 def _line_axis(x: Any, axis: int, what: str) -> int:
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if not shape:
         raise ShapeError(f"{what}: a number has no axis to go along; give an array")
     return normal_axis(axis, len(shape), what)
@@ -229,14 +229,14 @@ def _reduceat(
         )
     starts = [static_int(i, f"{what}: an index") for i in np.atleast_1d(known)]
     rows = moveaxis(x, position, 0)
-    size = aval_of(rows).shape[0]
+    size = shape_of(rows)[0]
     parts = []
     for start, stop in zip(starts, [*starts[1:], size], strict=True):
         if not 0 <= start < size:
             raise ArgumentError(f"{what}: index {start} is out of range for {size} elements")
         part = static_index(rows, (slice(start, max(stop, start + 1)),))
         reduced = fold.reduced(part)
-        parts.append(reshape(reduced, (1, *aval_of(reduced).shape)))
+        parts.append(reshape(reduced, (1, *shape_of(reduced))))
     if not parts:
         return wrap(moveaxis(static_index(rows, (slice(0, 0),)), 0, position))  # type: ignore[no-any-return]
     return wrap(moveaxis(Concatenate(0)(*parts), 0, position))  # type: ignore[no-any-return]
@@ -245,7 +245,7 @@ def _reduceat(
 def _outer(fold: _Fold, A: ArrayLike, B: ArrayLike, /) -> Array:
     what = f"{fold.name}.outer"
     left, right = operand(A, what), operand(B, what)
-    spread = (*aval_of(left).shape, *(1,) * len(aval_of(right).shape))
+    spread = (*shape_of(left), *(1,) * len(shape_of(right)))
     return wrap(fold.combine(reshape(left, spread), right))  # type: ignore[no-any-return]
 
 
@@ -377,7 +377,7 @@ def _named_reduction(
         where: ArrayLike | None = None,
     ) -> Array:
         x = operand(a, f"{name}.reduce", "a")
-        if axis in (0, -1) and not aval_of(x).shape:
+        if axis in (0, -1) and not shape_of(x):
             axis = None
         keywords: dict[str, Any] = {"keepdims": keepdims, "where": where}
         if takes_dtype:

@@ -10,7 +10,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, InPlaceError, ShapeError
-from fgrad.numpy._elementwise import on_one_array, on_two_arrays
+from fgrad.numpy._direct import on_one_array, on_two_arrays
 from fgrad.numpy._support import (
     Array,
     ArrayLike,
@@ -71,7 +71,7 @@ def _unary(name: str, primitive: Elementwise, summary: str, sample: str = "0.5")
     def applied(x: ArrayLike, /) -> Array:
         return wrap(primitive(operand(x, name)))  # type: ignore[no-any-return]
 
-    function = on_one_array(primitive, applied)
+    function = on_one_array(primitive.compute, applied)
     _describe(function, name, summary, primitive, "x", sample)
     return function
 
@@ -80,7 +80,7 @@ def _binary(name: str, primitive: Elementwise, summary: str, sample: str = "0.5,
     def applied(x: ArrayLike, y: ArrayLike, /) -> Array:
         return wrap(primitive(operand(x, name), operand(y, name)))  # type: ignore[no-any-return]
 
-    function = on_two_arrays(primitive, applied)
+    function = on_two_arrays(primitive.compute, applied)
     _describe(function, name, summary, primitive, "x, y", sample)
     return function
 

@@ -11,7 +11,7 @@ from fgrad.avals import Aval, aval_of
 from fgrad.errors import ShapeError
 from fgrad.numpy._support import ArrayLike, operand, static_int
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Full, zeros_of
+from fgrad.primitives.families import Full, shape_of, zeros_of
 from fgrad.primitives.shape import Iota
 from fgrad.primitives.special import i0
 
@@ -31,7 +31,7 @@ def _places(count: int) -> Any:
 def _cosines(M: Any, weights: tuple[float, ...], name: str) -> Array:
     """The sum of weighted cosines of multiples of the angle, which runs from -pi to pi."""
     places = _places(_length(M, name))
-    total: Any = Full(aval_of(places).shape, weights[0], aval_of(places).dtype)()
+    total: Any = Full(shape_of(places), weights[0], aval_of(places).dtype)()
     for order, weight in enumerate(weights[1:], 1):
         total = p.add(total, p.mul(weight, p.cos(p.mul(order * math.pi, places))))
     return wrap(total)  # type: ignore[no-any-return]
@@ -152,8 +152,8 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     Array([1., 1., 1.], dtype=float64)
     """
     width = operand(beta, "kaiser", "beta")
-    if aval_of(width).shape:
-        raise ShapeError(f"kaiser: beta has shape {aval_of(width).shape}; give a number")
+    if shape_of(width):
+        raise ShapeError(f"kaiser: beta has shape {shape_of(width)}; give a number")
     width = p.cast_to_float(width)
     places = _places(_length(M, "kaiser"))
     inside = p.mul(p.sub(1.0, places), p.add(1.0, places))

@@ -280,6 +280,20 @@ def matmul(x: Any, y: Any) -> Any:
     return _batched_matmul(x, y, batch_x, batch_y)
 
 
+def matmul_of_arrays(x: Any, y: Any) -> Any:
+    """What `matmul` gives for arrays of known numbers."""
+    if 0 < x.ndim <= 2 and 0 < y.ndim <= 2:
+        return np.dot(x, y)
+    return np.matmul(x, y)
+
+
+def dot_of_arrays(x: Any, y: Any) -> Any:
+    """What `dot` gives for arrays of known numbers; of Python numbers, NumPy's `dot` takes the dtype."""
+    if type(x) is not ndarray or type(y) is not ndarray:
+        raise TypeError("not two arrays")
+    return np.dot(x, y)
+
+
 @functools.lru_cache(64)
 def _of_vectors_and_matrices(left_rank: int, right_rank: int) -> DotGeneral:
     """The last axis of the left operand against the rows of the right one."""

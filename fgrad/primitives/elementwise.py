@@ -410,6 +410,8 @@ class Select(Linear):
             except ValueError:
                 # The shapes are at fault, which is said below in better words.
                 pass
+        if isinstance(condition, (bool, np.bool_)) and type(a) is type(b) is np.float64:
+            return a if condition else b
         a_aval, b_aval, c_aval = aval_of(a), aval_of(b), aval_of(condition)
         shape = _select_shape(a_aval, b_aval, c_aval)
         dtype = common_dtype((a_aval, b_aval))
@@ -464,6 +466,15 @@ def _are_alike(a: Any, b: Any) -> bool:
 def _keeps_dtype(a: Any, b: Any) -> bool:
     """Whether `a` is an array of floats, which keep their dtype beside the Python number `b`."""
     return (type(b) is float or type(b) is int) and type(a) is ndarray and a.dtype.kind in "fc"
+
+
+def select_of_arrays(condition: Any, a: Any, b: Any) -> Any:
+    """What `select` gives for arrays of known numbers."""
+    if condition.dtype != dtypes.BOOL or not (
+        _are_alike(a, b) or _keeps_dtype(a, b) or _keeps_dtype(b, a)
+    ):
+        raise TypeError("operands are to be converted")
+    return np.where(condition, a, b)
 
 
 def _select_shape(a: Aval, b: Aval, condition: Aval) -> tuple[int, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from fgrad.array import Array, wrap
-from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError
 from fgrad.numpy._support import ArrayLike, static_int
 from fgrad.numpy.linalg._operands import matrix, square_matrix
@@ -18,7 +17,7 @@ from fgrad.primitives.factorizations import (
     Svd,
     TriangularFactor,
 )
-from fgrad.primitives.families import broadcast_to, mul
+from fgrad.primitives.families import broadcast_to, mul, shape_of
 from fgrad.primitives.linalg import adjoint, columns, hermitian_from_triangle
 from fgrad.primitives.shape import static_index
 from fgrad.primitives.sorting import Argsort, take_along
@@ -230,7 +229,7 @@ def _subset(x: Any, bounds: tuple[int, int] | None, axis: int) -> Any:
     if bounds is None:
         return x
     start, stop = (static_int(bound, "svd: subset_by_index") for bound in bounds)
-    shape = aval_of(x).shape
+    shape = shape_of(x)
     if not 0 <= start <= stop <= shape[axis]:
         raise ArgumentError(
             f"svd: subset_by_index={bounds} is not a range among {shape[axis]} singular values"

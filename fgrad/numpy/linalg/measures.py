@@ -30,7 +30,7 @@ from fgrad.primitives.elementwise import (
     select,
 )
 from fgrad.primitives.factorizations import SingularValues
-from fgrad.primitives.families import Full, Sum
+from fgrad.primitives.families import Full, Sum, shape_of
 from fgrad.primitives.linalg import real_dtype, rows
 from fgrad.primitives.norms import EuclideanNorm
 from fgrad.primitives.reduction import Any_, Max, Min, keep_axes, kept_shape
@@ -90,7 +90,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
     Array([0.6, 0.8], dtype=float64)
     """
     inside = cast_to_float(operand(x, "norm", "x"))
-    shape = aval_of(inside).shape
+    shape = shape_of(inside)
     rank = len(shape)
     if axis is None:
         axes = tuple(range(rank))
@@ -147,7 +147,7 @@ def vector_norm(
     7.0
     """
     inside = cast_to_float(operand(x, "vector_norm", "x"))
-    shape = aval_of(inside).shape
+    shape = shape_of(inside)
     axes = normal_axes(axis, len(shape), "vector_norm")
     answer = _vector_norm(inside, ord, axes, "vector_norm")
     return wrap(keep_axes(answer, axes, shape) if keepdims else answer)  # type: ignore[no-any-return]
@@ -183,7 +183,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
     5.0
     """
     inside = cast_to_float(operand(x, "matrix_norm", "x"))
-    shape = aval_of(inside).shape
+    shape = shape_of(inside)
     rank = len(shape)
     if rank < 2:
         raise ShapeError(f"matrix_norm: x has shape {shape}; give matrices in the last two axes")
@@ -193,7 +193,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
 
 
 def _euclidean(x: Any, axes: Sequence[int]) -> Any:
-    return EuclideanNorm(tuple(axes))(x) if aval_of(x).shape else abs_(x)
+    return EuclideanNorm(tuple(axes))(x) if shape_of(x) else abs_(x)
 
 
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], name: str) -> Any:
@@ -241,9 +241,7 @@ def _matrix_norm(x: Any, ord: Any, row: int, column: int, name: str) -> Any:
         if not s.shape[-1] and p == 2:
             return Full(s.shape[:-1], 0, s.dtype)()
         if not s.shape[-1]:
-            raise ShapeError(
-                f"{name}: x of shape {aval_of(x).shape} has no smallest singular value"
-            )
+            raise ShapeError(f"{name}: x of shape {shape_of(x)} has no smallest singular value")
         place = 0 if p == 2 else s.shape[-1] - 1
         return static_index(s, (*(slice(None),) * (len(s.shape) - 1), place))
     if p not in (1, -1, math.inf, -math.inf):
@@ -258,7 +256,7 @@ def _matrix_norm(x: Any, ord: Any, row: int, column: int, name: str) -> Any:
 
 
 def _singular_values(x: Any, row: int, column: int, name: str) -> Any:
-    rest = [axis for axis in range(len(aval_of(x).shape)) if axis not in (row, column)]
+    rest = [axis for axis in range(len(shape_of(x))) if axis not in (row, column)]
     return SingularValues()(matrix(transpose(x, (*rest, row, column)), name, "x"))
 
 
@@ -357,7 +355,7 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
     2.0
     """
     inside = matrix(x, "cond", "x")
-    shape = aval_of(inside).shape
+    shape = shape_of(inside)
     if not shape[-1] or not shape[-2]:
         raise ShapeError(f"cond: x has shape {shape}; empty matrices have no condition number")
     last = len(shape) - 2
@@ -418,7 +416,7 @@ def matrix_rank(
     if tol is not None and rtol is not None:
         raise ArgumentError("matrix_rank: tol and rtol are alternatives; give one of them")
     inside = cast_to_float(operand(A, "matrix_rank", "A"))
-    shape = aval_of(inside).shape
+    shape = shape_of(inside)
     if len(shape) < 2:
         nonzero = Any_(tuple(range(len(shape))))(not_equal(inside, 0.0))
         return wrap(convert(nonzero, np.dtype(np.int64)))  # type: ignore[no-any-return]
@@ -440,4 +438,4 @@ def matrix_rank(
 
 def _per_matrix(x: ArrayLike, argument: str) -> Any:
     inside = operand(x, "matrix_rank", argument)
-    return rows(inside) if aval_of(inside).shape else inside
+    return rows(inside) if shape_of(inside) else inside

@@ -21,7 +21,7 @@ from fgrad.numpy.linalg._operands import square_matrix
 from fgrad.numpy.manipulation import matrix_transpose
 from fgrad.numpy.products import matmul, tensordot, vecdot
 from fgrad.primitives.contraction import promoted
-from fgrad.primitives.families import broadcast_to, reshape
+from fgrad.primitives.families import broadcast_to, reshape, shape_of
 from fgrad.primitives.linalg import identity, product
 from fgrad.primitives.solve import Inv
 
@@ -65,7 +65,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
            [6, 8]], dtype=int64)
     """
     left, right = operand(x1, "outer"), operand(x2, "outer")
-    shapes = aval_of(left).shape, aval_of(right).shape
+    shapes = shape_of(left), shape_of(right)
     if len(shapes[0]) != 1 or len(shapes[1]) != 1:
         raise ShapeError(
             f"outer: the arguments have shapes {shapes[0]} and {shapes[1]}; give vectors, or use fnp.outer, "
@@ -101,7 +101,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """
     left, right = operand(x1, "cross"), operand(x2, "cross")
     for x in (left, right):
-        shape = aval_of(x).shape
+        shape = shape_of(x)
         if shape[normal_axis(axis, len(shape), "cross")] != 3:
             raise ShapeError(
                 f"cross: axis {axis} of shape {shape} does not have three components; for two, use fnp.cross"
@@ -194,7 +194,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         base, exponent = Inv()(square_matrix(a, "matrix_power")), -exponent
     else:
         base = operand(a, "matrix_power", "a")
-        shape = aval_of(base).shape
+        shape = shape_of(base)
         if len(shape) < 2 or shape[-1] != shape[-2]:
             raise ShapeError(
                 f"matrix_power: a has shape {shape}; its last two axes must have one size"
@@ -246,7 +246,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None, out: None =
     factors = [operand(x, "multi_dot") for x in arrays]
     if len(factors) < 2:
         raise ArgumentError(f"multi_dot: got {len(factors)} arrays; give at least two")
-    shapes = [aval_of(x).shape for x in factors]
+    shapes = [shape_of(x) for x in factors]
     last = len(shapes) - 1
     for i, shape in enumerate(shapes):
         if len(shape) != 2 and not (len(shape) == 1 and i in (0, last)):

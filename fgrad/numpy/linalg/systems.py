@@ -17,7 +17,7 @@ from fgrad.numpy.linalg._operands import floats, matrix, square_matrix, static_f
 from fgrad.primitives.contraction import promoted
 from fgrad.primitives.elementwise import convert, greater, mul, square, sub
 from fgrad.primitives.factorizations import SingularValues
-from fgrad.primitives.families import Full, Sum, reshape
+from fgrad.primitives.families import Full, Sum, reshape, shape_of
 from fgrad.primitives.linalg import conjugate, matmul, real_dtype, real_part
 from fgrad.primitives.shape import static_index, transpose
 from fgrad.primitives.solve import Inv, Lstsq, Pinv, Solve
@@ -113,7 +113,7 @@ def _check_sides(left: Any, right: Any) -> None:
 def _misfit(left: Any, right: Any) -> ShapeError:
     n = left.shape[-1]
     return ShapeError(
-        f"solve: a of shape {left.shape} and b of shape {aval_of(right).shape} do not fit; give b the shape "
+        f"solve: a of shape {left.shape} and b of shape {shape_of(right)} do not fit; give b the shape "
         f"({n},) or (..., {n}, k)"
     )
 
@@ -221,7 +221,7 @@ def lstsq(
     True
     """
     left, right = matrix(a, "lstsq"), floats(operand(b, "lstsq", "b"), "lstsq", "b")
-    shapes = aval_of(left).shape, aval_of(right).shape
+    shapes = shape_of(left), shape_of(right)
     if len(shapes[0]) != 2 or len(shapes[1]) not in (1, 2) or shapes[0][0] != shapes[1][0]:
         raise ShapeError(
             f"lstsq: a of shape {shapes[0]} and b of shape {shapes[1]} do not fit; give shapes (m, n) and (m,) "
@@ -289,7 +289,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     (6, 2, 3)
     """
     x = floats(operand(a, "tensorinv", "a"), "tensorinv", "a")
-    shape, count = aval_of(x).shape, static_int(ind, "tensorinv: ind")
+    shape, count = shape_of(x), static_int(ind, "tensorinv: ind")
     if count <= 0:
         raise ArgumentError(f"tensorinv: ind is {count}; give a positive number of axes")
     first, later = shape[:count], shape[count:]
@@ -331,10 +331,10 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
         for side, argument in ((a, "a"), (b, "b"))
     ]
     if axes is not None:
-        rank = len(aval_of(x).shape)
+        rank = len(shape_of(x))
         last = [normal_axis(axis, rank, "tensorsolve") for axis in axes]
         x = transpose(x, [axis for axis in range(rank) if axis not in last] + last)
-    shape, side = aval_of(x).shape, aval_of(y)
+    shape, side = shape_of(x), aval_of(y)
     later = shape[len(side.shape) :]
     if shape[: len(side.shape)] != side.shape:
         raise ShapeError(
@@ -349,7 +349,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
 def _square_map(x: Any, rows: int, columns: int, name: str) -> Any:
     if rows != columns:
         raise ShapeError(
-            f"{name}: a of shape {aval_of(x).shape} maps {columns} elements to {rows}; only square maps have "
+            f"{name}: a of shape {shape_of(x)} maps {columns} elements to {rows}; only square maps have "
             "an inverse"
         )
     return reshape(x, (rows, columns))
