@@ -197,8 +197,15 @@ class Primitive:
         """A NumPy expression for the application to the variables `names`."""
         return f"{emit.constant(self.impl, self.name)}({', '.join(names)})"
 
-    def lower_into(self, target: str, *names: str) -> str | None:
+    def lower_into(self, emit: Any, target: str, *names: str) -> str | None:
         """A statement that writes the answer into the array `target`, maybe an operand, where there is one."""
+        return None
+
+    def write(self, emit: Any, eqn: Any, indent: str, silent: bool) -> list[str] | None:
+        """The statements for an equation, for primitives that take more than an expression.
+
+        `silent` says that floating-point errors are not reported where they stand.
+        """
         return None
 
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 import fgrad
 import fgrad.numpy as fnp
 from fgrad.compiler import compiled
+from fgrad.compiler.fold import fold
 from fgrad.compiler.guards import place_guards
 from fgrad.compiler.plan import overwritten_operands
 from fgrad.compiler.simplify import simplify
 from fgrad.ir.check import check_jaxpr
-from fgrad.ir.jaxpr import eval_jaxpr
+from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.primitives.families import absorbing_product
 
 # Zeros of both signs, infinities and NaN among ordinary numbers.
@@ -80,6 +81,66 @@ def test_a_stretched_operand_of_another_dtype_still_promotes() -> None:
     x = np.arange(4, dtype=np.float32)
     assert fgrad.jit(f)(x).dtype == f(x).dtype == np.float64
     np.testing.assert_array_equal(fgrad.jit(f)(x), f(x))
+
+
+# ---- constants and order -------------------------------------------------------------------------
+
+
+def with_constant(f: Any, x: Any, constant: Any) -> Jaxpr:
+    """The program of a function of two arrays, the second of which is a constant."""
+    jaxpr = fgrad.jit(f).lower(x, constant).jaxpr
+    x_var, constant_var = jaxpr.invars
+    return Jaxpr([constant_var], [constant], [x_var], jaxpr.eqns, jaxpr.outvars)
+
+
+def test_what_depends_on_constants_alone_is_computed_once() -> None:
+    x, table = np.ones(4), np.arange(4.0)
+    jaxpr = with_constant(lambda x, c: x * (fnp.sin(c) + c) * fnp.max(c), x, table)
+    folded = fold(jaxpr)
+    check_jaxpr(folded)
+    assert names_of(folded) == ["mul", "mul"]
+    same_bits(eval_jaxpr(folded, x)[0], (np.sin(table) + table) * 3.0)
+
+
+def test_what_warns_warns_at_every_call() -> None:
+    x, zero = np.ones(3), np.zeros(3)
+    jaxpr = with_constant(lambda x, c: x + fnp.log(c) + fnp.exp(c), x, zero)
+    assert names_of(fold(jaxpr)) == ["log", "add", "add"]
+    for _ in range(2):
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            compiled(jaxpr).run(x)
+
+
+def test_large_constants_are_made_at_every_call() -> None:
+    x = np.ones((300, 300))
+    assert "np.eye" in fgrad.jit(lambda x: x + fnp.eye(300)).lower(x).source
+
+
+def test_warnings_are_switched_off_once_where_order_allows() -> None:
+    def f(x: Any) -> Any:
+        return fnp.sum(fnp.tanh(fnp.exp(x) * fnp.sin(x)) * x)
+
+    x = np.linspace(-1.0, 1.0, 5)
+    pushed = fgrad.jit(lambda x, t: fgrad.jvp(f, (x,), (t,)))
+    assert pushed.lower(x, x).source.count("np.errstate") == 1
+    for got, want in zip(pushed(x, x), fgrad.jvp(f, (x,), (x,)), strict=True):
+        same_bits(got, want)
+
+
+def test_effects_keep_their_order() -> None:
+    seen: list[Any] = []
+
+    def f(x: Any) -> Any:
+        y, t = fgrad.jvp(fnp.sin, (x,), (x,))
+        fgrad.debug.callback(lambda v: seen.append(("slope", v)), t)
+        fgrad.debug.callback(lambda v: seen.append(("value", v)), y)
+        z, s = fgrad.jvp(fnp.cos, (x,), (t,))
+        fgrad.debug.callback(lambda v: seen.append(("second slope", v)), s)
+        fgrad.debug.callback(lambda v: seen.append(("argument", v)), x)
+        return z
+
+    fgrad.jit(f)(2.0)
+    assert [name for name, _ in seen] == ["slope", "value", "second slope", "argument"]
 
 
 # ---- results over operands ---------------------------------------------------------------------

@@ -13,6 +13,7 @@ from fgrad.compiler.emit import STATEMENTS_PER_FUNCTION, Emitter
 from fgrad.compiler.fission import prepared
 from fgrad.compiler.fuse import fuse
 from fgrad.compiler.guards import place_guards
+from fgrad.compiler.order import gather_silent
 from fgrad.config import config
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Var
@@ -72,8 +73,8 @@ class Executable:
 
 
 def emitted_form(simplified: Jaxpr) -> Jaxpr:
-    """A simplified program with its clusters fused."""
-    return checked(fuse(simplified)) if config.enable_x64 else simplified
+    """A simplified program with its clusters fused, in the order of its statements."""
+    return checked(gather_silent(fuse(simplified) if config.enable_x64 else simplified))
 
 
 def guards_of(jaxpr: Jaxpr) -> frozenset[Var] | None:

@@ -20,7 +20,6 @@ from fgrad.compiler.runtime import alias, seal
 from fgrad.config import config
 from fgrad.dtypes import FLOAT32, FLOAT64
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, last_uses
-from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.families import (
     LARGE_FOR_DOT,
     Convert,
@@ -30,7 +29,6 @@ from fgrad.primitives.families import (
     has_nan,
     mul,
 )
-from fgrad.primitives.shape import Concatenate
 from fgrad.source_info import source_text
 from fgrad.tracing import Primitive
 
@@ -54,7 +52,7 @@ class Emitter:
         self._counts: dict[str, int] = {}
         self._fresh = _identifiers()
         # Variables and constants share one function: no name stands for two things.
-        self._taken = {"np", self.name, *dir(builtins), *keyword.kwlist}
+        self._taken = {"np", "nan", self.name, *dir(builtins), *keyword.kwlist}
         #: Functions that compute blocks, which the program calls.
         self.kernels: list[str] = []
         self._locals: set[str] = set()
@@ -223,11 +221,7 @@ class Emitter:
             if self.guards is None:
                 return None
             primitive = mul
-        if isinstance(primitive, DotGeneral | Concatenate):
-            expression = primitive.lower(self, *names)
-            if expression.startswith(("np.dot(", "np.concatenate(")):
-                return f"{expression[:-1]}, out={target})"
-        return primitive.lower_into(target, *names)  # type: ignore[no-any-return]
+        return primitive.lower_into(self, target, *names)  # type: ignore[no-any-return]
 
     def expression(self, eqn: Eqn) -> str:
         """The expression that computes the result of an equation."""
@@ -319,11 +313,14 @@ class Emitter:
     def found_nan(self, var: Var) -> str:
         """Whether a variable holds a NaN: if one does, the guarded program takes over."""
         name = self.var(var)
-        if not var.aval.shape:
+        if var.aval.size == 1:
             return f"{name} != {name}"
         if var.aval.size <= LARGE_FOR_DOT and var.aval.dtype.kind == "f":
             # A sum of squares is NaN exactly when an element is.
-            return f"np.isnan(np.vdot({name}, {name}))"
+            squares = (
+                f"{name}.dot({name})" if len(var.aval.shape) == 1 else f"np.vdot({name}, {name})"
+            )
+            return f"(nan := {squares}) != nan"
         return f"{self.constant(has_nan, 'has_nan')}({name})"
 
     def lines(
@@ -353,8 +350,7 @@ class Emitter:
             if type(eqn.primitive) is Fused:
                 lines.extend(blocked(self, eqn, indent))
             else:
-                write = getattr(eqn.primitive, "write", None)
-                written = None if write is None else write(self, eqn, indent, silent)
+                written = eqn.primitive.write(self, eqn, indent, silent)
                 lines.extend(written or [indent + self.statement(eqn)])
             if self.guards is not None:
                 # A kernel has looked at what it made block by block.

@@ -78,9 +78,12 @@ class Fused(Primitive):
 
 
 class _Cluster:
-    def __init__(self, number: int, size: int) -> None:
+    def __init__(self, number: int, shape: tuple[int, ...], axis: int) -> None:
         self.number = number
-        self.size = size
+        #: The iteration space, which is cut along one axis of this length.
+        self.shape = shape
+        self.axis = axis
+        self.size = shape[axis]
         #: The position of the axis in values of the cluster and in operands that are cut.
         self.axes: dict[Any, int] = {}
         #: Operands that every block reads whole.
@@ -98,6 +101,8 @@ class _Cluster:
             for a in eqn.inputs
             if type(a) is Var and a in self.axes
         }
+        if not found and out.aval.shape == self.shape:
+            return self.axis
         if len(found) != 1:
             return None
         (axis,) = found
@@ -256,7 +261,7 @@ class _Plan:
         if shape[0] == 1 or out.aval.size // shape[0] > _LARGE_ROW:
             axis = max(range(len(shape)), key=lambda a: shape[a])
         # Numbered from one: what depends on no cluster is known at time 0.
-        cluster = _Cluster(len(self.clusters) + 1, shape[axis])
+        cluster = _Cluster(len(self.clusters) + 1, shape, axis)
         self.clusters.append(cluster)
         self.settle(cluster, eqn, axis)
         return True

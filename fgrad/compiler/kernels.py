@@ -58,7 +58,7 @@ class _Kind(NamedTuple):
 class _Buffers:
     """Which array each value of a block is computed in."""
 
-    def __init__(self, primitive: Fused, guarded: bool) -> None:
+    def __init__(self, emit: Any, primitive: Fused) -> None:
         self.primitive = primitive
         body = primitive.body
         #: Where each value has the axis.
@@ -90,7 +90,7 @@ class _Buffers:
             same = {v for v in dying if self.kinds[self.number[v]] == kind}
             for var in same:
                 free.setdefault(kind, []).append(self.number[var])
-            if out not in escapes and writes_into(eqn, guarded):
+            if out not in escapes and writes_into(emit, eqn):
                 waiting = free.setdefault(kind, [])
                 if waiting:
                     self.number[out] = waiting.pop()
@@ -101,12 +101,12 @@ class _Buffers:
                 free.setdefault(self.kinds[self.number[var]], []).append(self.number[var])
 
 
-def writes_into(eqn: Eqn, guarded: bool) -> bool:
+def writes_into(emit: Any, eqn: Eqn) -> bool:
     """Whether an equation can be told where to put its result."""
     primitive = eqn.primitive
     if primitive is absorbing_product:
-        return guarded
-    return bool(primitive.lower_into("out", *["x"] * len(eqn.inputs)))
+        return emit.guards is not None
+    return bool(primitive.lower_into(emit, "out", *["x"] * len(eqn.inputs)))
 
 
 def rows_per_block(primitive: Fused, buffers: list[_Kind]) -> int:
@@ -142,7 +142,7 @@ def blocked(emit: Any, eqn: Eqn, indent: str) -> list[str]:
     """The statements that run a cluster; its kernel joins `emit.kernels`."""
     primitive: Fused = eqn.primitive
     body = primitive.body
-    buffers = _Buffers(primitive, emit.guards is not None)
+    buffers = _Buffers(emit, primitive)
     rows = rows_per_block(primitive, buffers.kinds)
     count = -(-primitive.size // rows)
     uneven = primitive.size % rows != 0

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fgrad.avals import aval_of
+from fgrad.compiler.fold import fold
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from fgrad.ir.passes import cse, dce, inline_calls
 from fgrad.primitives.elementwise import conj, div, real, stop_gradient, sub
@@ -25,12 +26,12 @@ from fgrad.primitives.families import (
     mul,
     neg,
 )
-from fgrad.primitives.shape import Transpose
+from fgrad.primitives.shape import Embed, StaticIndex, Transpose
 
 
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with calls inlined, what cancels cancelled, equal work done once, dead work dropped."""
-    return dce(cse(cancel(inline_calls(jaxpr))))
+    """The program with calls inlined, constants folded, what cancels cancelled, equal work done once."""
+    return dce(cse(cancel(fold(inline_calls(jaxpr)))))
 
 
 def cancel(jaxpr: Jaxpr) -> Jaxpr:
@@ -71,7 +72,9 @@ class _Walk:
             if out.aval.shape:
                 inputs = self.unstretched(primitive, inputs, out)
             primitive, inputs = self.signs(primitive, inputs, out)
-        elif inputs and isinstance(primitive, Reshape | Transpose):
+        elif isinstance(primitive, StaticIndex | Embed) and _takes_all(primitive, inputs[0], out):
+            primitive = Reshape(out.aval.shape)
+        if inputs and isinstance(primitive, Reshape | Transpose):
             primitive, inputs = self.merged(primitive, inputs)
         elif type(primitive) is Full and primitive.shape:
             self.scalars[out] = Literal(primitive.dtype.type(primitive.fill))
@@ -149,6 +152,12 @@ class _Walk:
         if primitive is div:
             return first if _is_one(inputs[1]) else None
         return None
+
+
+def _takes_all(primitive: StaticIndex | Embed, operand: Atom, out: Var) -> bool:
+    """Whether an index takes every element in order, so that only the shape changes."""
+    forward = all(not isinstance(item, slice) or item.step in (None, 1) for item in primitive.index)
+    return forward and operand.aval.size == out.aval.size > 0
 
 
 def _is_one(atom: Atom) -> bool:

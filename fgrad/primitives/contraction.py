@@ -117,13 +117,28 @@ class DotGeneral(Bilinear):
 
     def lower(self, emit: Any, *names: str) -> str:
         left, right = names
-        if not self.left_batch and [len(a.shape) for a in emit.operands] == [2, 2]:
-            if len(self.left_contract) == 1:
-                first = left if self.left_contract == (1,) else f"{left}.T"
-                second = right if self.right_contract == (0,) else f"{right}.T"
-                return f"np.dot({first}, {second})"
+        simple = self._as_dot(emit, left, right)
+        if simple is not None:
+            return f"{simple})"
+        if not self.left_contract and not self.left_batch:
+            if 1 in [len(emit.operands[0].shape) + 1, len(emit.operands[1].shape) + 1]:
+                return f"np.multiply({left}, {right})"
         axes = f"{self.left_contract}, {self.right_contract}, {self.left_batch}, {self.right_batch}"
         return f"{emit.constant(contract, 'contract')}({left}, {right}, {axes})"
+
+    def lower_into(self, emit: Any, target: str, *names: str) -> str | None:
+        simple = self._as_dot(emit, *names)
+        return None if simple is None else f"{simple}, out={target})"
+
+    def _as_dot(self, emit: Any, left: str, right: str) -> str | None:
+        """The call of ``dot`` that a product of vectors and matrices is, not closed yet."""
+        ranks = [len(aval.shape) for aval in emit.operands]
+        if self.left_batch or len(self.left_contract) != 1 or max(ranks) > 2:
+            return None
+        # Of a vector, the first axis is the last one.
+        first = f"{left}.T" if ranks[0] == 2 and self.left_contract == (0,) else left
+        second = f"{right}.T" if self.right_contract == (1,) else right
+        return f"{first}.dot({second}"
 
 
 #: The primitive of these parameters, made once.
@@ -190,6 +205,11 @@ def contract(
         return np.multiply(one, two)
     one = _stacked(left, left_batch, left_free, contracted_left, batch, math.prod(m), k)
     two = _stacked(right, right_batch, contracted_right, right_free, batch, k, math.prod(n))
+    if k == 1 and m and n:
+        # One product for each element: matmul takes twice as long.
+        answer = np.empty((*batch, *m, *n), left.dtype)
+        np.multiply(one, two, out=answer.reshape((*batch, math.prod(m), math.prod(n))))
+        return answer
     if not m and not n and left.dtype.kind != "c":
         # vecdot conjugates its first operand, which only complex numbers notice.
         return np.vecdot(one[..., 0, :], two[..., :, 0])

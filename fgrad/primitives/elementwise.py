@@ -163,7 +163,7 @@ class IntegerPower(Elementwise):
         simple |= {3: f"np.multiply(np.square({x}), {x})", 4: f"np.square(np.square({x}))"}
         return simple.get(self.n) or f"{emit.constant(self.compute, f'power_{self.n}')}({x})"
 
-    def lower_into(self, target: str, *names: str) -> str | None:
+    def lower_into(self, emit: Any, target: str, *names: str) -> str | None:
         return f"np.square({names[0]}, out={target})" if self.n == 2 else None
 
 
@@ -202,9 +202,11 @@ logistic: Ufunc = elementwise(
 
 def _logaddexp_slopes(base: float) -> list[Callable[..., Any]]:
     def difference(a: Any, b: Any) -> Any:
+        gap = sub(a, b)
+        if any(type(x) in (float, int) and math.isfinite(x) for x in (a, b)):
+            return gap
         # Equal infinities differ by 0, as their finite neighbours do.
-        same = logical_and(isinf(a), equal(a, b))
-        return sub(select(same, 0.0, a), select(same, 0.0, b))
+        return select(logical_and(isinf(a), equal(a, b)), 0.0, gap)
 
     scale = math.log(base)
 

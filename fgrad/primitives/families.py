@@ -298,6 +298,8 @@ class Ufunc(Elementwise, abstract=True):
         if symbol is not None and emit.takes_operators(symbol):
             left, right = names
             return f"{left} {symbol} {right}"
+        if self.function is np.negative and emit.operands[0].shape:
+            return f"-{names[0]}"
         if weak:
             if isinstance(self.function, np.ufunc):
                 return f"{self.source}({', '.join(names)}).item()"
@@ -306,7 +308,7 @@ class Ufunc(Elementwise, abstract=True):
             return f"{self.source}({', '.join(names)})"
         return f"{emit.constant(self.function, self.name)}({', '.join(names)})"
 
-    def lower_into(self, target: str, *names: str) -> str | None:
+    def lower_into(self, emit: Any, target: str, *names: str) -> str | None:
         if not isinstance(self.function, np.ufunc) or not self.source.startswith("np."):
             return None
         symbol = _SYMBOLS.get(self.function)
@@ -539,6 +541,10 @@ class Convert(Elementwise):
         return (x if aval_of(x).dtype == self.dtype else Convert(self.dtype)(x)), True
 
     def lower(self, emit: Any, *names: str) -> str:
+        (operand,) = emit.operands
+        plain = operand.dtype.kind in "biuf" and self.dtype.kind in "biuf"
+        if operand.shape and plain and operand.dtype != self.dtype:
+            return f"{names[0]}.astype({emit.dtype(self.dtype)})"
         return f"{emit.constant(self.impl, f'as_{self.dtype.name}')}({names[0]})"
 
 

@@ -167,10 +167,12 @@ class _Extremum(General, abstract=True):
             return t
         with derivative_rules():
             attains = equal(x, keep_axes(answer, self.axes, x.shape))
-            if aval_of(t).dtype == np.float16:
-                t = convert(t, dtypes.FLOAT32)
-            total = Sum(self.axes)(select(attains, t, 0.0))
-            return match_aval(div(total, Sum(self.axes)(attains)), aval_of(answer))
+            own = aval_of(t).dtype
+            # A half-precision float could not hold the count.
+            wide = dtypes.FLOAT32 if own == np.float16 else own
+            total = Sum(self.axes)(select(attains, convert(t, wide), 0.0))
+            count = convert(Sum(self.axes)(attains), wide)
+            return match_aval(div(total, count), aval_of(answer))
 
     def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
         return bool(self.axes), (bool(self.axes),)

@@ -149,6 +149,9 @@ class Concatenate(Linear):
     def lower(self, emit: Any, *names: str) -> str:
         return f"np.concatenate(({', '.join(names)},), axis={self.axis})"
 
+    def lower_into(self, emit: Any, target: str, *names: str) -> str | None:
+        return f"np.concatenate(({', '.join(names)},), axis={self.axis}, out={target})"
+
 
 #: The primitive of these parameters, made once: to make one costs as much as NumPy takes to run it.
 concatenation = functools.lru_cache(256)(Concatenate)
@@ -267,6 +270,15 @@ class Embed(Linear):
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         return Embed((slice(0, size, 1), *self.index), (size, *self.shape))(args[0]), True
+
+    def write(self, emit: Any, eqn: Any, indent: str, silent: bool) -> list[str]:
+        """Statements that make the zeros, then set the part."""
+        (x,), (out,) = eqn.inputs, eqn.outputs
+        name = emit.var(out)
+        return [
+            f"{indent}{name} = np.zeros({self.shape}, {emit.dtype(out.aval.dtype)})  # {emit.kind(out.aval)}",
+            f"{indent}{name}[{index_text(self.index)}] = {emit.atom(x)}",
+        ]
 
 
 def index_shape(index: Sequence[Any], shape: Shape) -> Shape:
