@@ -16,6 +16,7 @@ LAST_LINES = {
     "digits.py": "wrote",
     "eight_schools.py": "worst R-hat",
     "fixed_point.py": "largest difference of implicit and unrolled gradients:",
+    "logistic_regression.py": "gradient at most",
     "lotka_volterra.py": "typical relative error of the fit:",
     "mauna_loa.py": "60 unseen months: forecast",
     "newton_cg.py": "norm of the gradient: Newton",
