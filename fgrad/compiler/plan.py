@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fgrad.compiler.fuse import Fused
+from fgrad.compiler.parts import SumOfParts
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Var
 from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.families import Elementwise, Reshape, Ufunc
@@ -47,11 +48,18 @@ def overwritten_operands(jaxpr: Jaxpr) -> dict[Var, int]:
             if eqn.inputs[0] in own and out.aval.shape:
                 own.add(out)
             continue
-        if not out.aval.shape or not isinstance(primitive, Elementwise | DotGeneral):
+        if not out.aval.shape or not isinstance(primitive, Elementwise | DotGeneral | SumOfParts):
             continue
         if primitive.view:
             continue
         own.add(out)
+        if type(primitive) is SumOfParts:
+            whole = eqn.inputs[0]
+            used_once = [root.get(a, a) for a in eqn.inputs].count(root.get(whole, whole)) == 1  # type: ignore[arg-type]
+            if primitive.places[0] is None and whole in own and used_once:
+                if last_read[root.get(whole, whole)] == index:
+                    positions[out] = 0
+            continue
         if not isinstance(primitive, Ufunc) or not isinstance(primitive.function, np.ufunc):
             continue
         for position, atom in enumerate(eqn.inputs):

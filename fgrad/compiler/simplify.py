@@ -12,6 +12,7 @@ import numpy as np
 
 from fgrad.avals import aval_of
 from fgrad.compiler.fold import fold
+from fgrad.compiler.parts import gather_parts
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from fgrad.ir.passes import cse, dce, inline_calls
 from fgrad.primitives.elementwise import conj, div, real, stop_gradient, sub
@@ -31,7 +32,7 @@ from fgrad.primitives.shape import Embed, StaticIndex, Transpose
 
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
     """The program with calls inlined, constants folded, what cancels cancelled, equal work done once."""
-    return dce(cse(cancel(fold(inline_calls(jaxpr)))))
+    return gather_parts(dce(cse(cancel(fold(inline_calls(jaxpr))))))
 
 
 def cancel(jaxpr: Jaxpr) -> Jaxpr:
