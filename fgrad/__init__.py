@@ -97,6 +97,7 @@ __all__ = [
     "checkpoint_policies",
     "clear_caches",
     "closure_convert",
+    "compat",
     "config",
     "core",
     "custom_batching",
@@ -189,6 +190,7 @@ if _TYPE_CHECKING:
     from fgrad import (
         ad_checkpoint,
         checkpoint_policies,
+        compat,
         core,
         custom_batching,
         custom_derivatives,
@@ -218,6 +220,7 @@ _LATER = frozenset(
     (
         "ad_checkpoint",
         "checkpoint_policies",
+        "compat",
         "core",
         "custom_batching",
         "custom_derivatives",

@@ -60,6 +60,7 @@ LAYERS = {
     "inspect": 5,
     "operators": 5,
     "conversions": 5,
+    "compat": 6,
     "__init__": 6,
 }
 

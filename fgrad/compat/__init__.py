@@ -1,0 +1,106 @@
+"""Run programs that were written for JAX, and packages on top of it, without changing them.
+
+After `install`, ``import jax`` gives fgrad under the names of JAX in this process, in the program and
+in the packages that it imports. `uninstall` takes the names away again::
+
+    import fgrad.compat
+
+    fgrad.compat.install()
+
+    import jax  # this is fgrad
+    import optax  # and so is the jax in there
+
+Programs that were not written for fgrad assume numbers of 32 bits, so that `install` sets these, as
+JAX does. ``jax.__version__`` is `JAX_VERSION`, the release whose names and meanings fgrad follows.
+``fgrad.compat.jax`` is the same module without `install`, for ``import fgrad.compat.jax as jax``.
+
+The page on compatibility in the documentation lists packages that work this way, and what stops others.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from fgrad.compat import finder
+from fgrad.compat.errors import CompatibilityError
+from fgrad.compat.version import JAX_VERSION
+from fgrad.config import config
+
+__all__ = ["JAX_VERSION", "CompatibilityError", "install", "is_installed", "uninstall"]
+
+_before: dict[str, bool] = {}
+
+
+def install(*, enable_x64: bool | None = None) -> None:
+    """Make ``import jax`` give fgrad, in this process and from here on.
+
+    Installing again changes nothing but the width of numbers.
+
+    Parameters
+    ----------
+    enable_x64 : bool, optional
+        Whether numbers have 64 bits by default. When it is left out, the environment variable
+        ``JAX_ENABLE_X64`` says so, as for JAX; without it they have 32 bits.
+
+    Raises
+    ------
+    CompatibilityError
+        If JAX itself has been imported: what was imported from it would go on to use it.
+
+    Examples
+    --------
+    In a process that has not imported JAX::
+
+        import fgrad.compat
+
+        fgrad.compat.install(enable_x64=True)
+        import jax.numpy as jnp
+
+        assert isinstance(jnp.arange(3), fgrad.Array)
+    """
+    if not finder.is_installed():
+        found = finder.foreign_modules()
+        if found:
+            name = found[0]
+            place = getattr(sys.modules[name], "__file__", None) or "no file"
+            raise CompatibilityError(
+                f"fgrad.compat.install: {name!r} was imported before, from {place}, and what was "
+                "imported from it goes on to use it; install before the first import of jax and of "
+                "packages that import it"
+            )
+        finder.install()
+        _before["enable_x64"] = config.enable_x64
+    if enable_x64 is None:
+        text = os.environ.get("JAX_ENABLE_X64", "")
+        enable_x64 = text.lower() in ("1", "true", "yes", "on", "y", "t")
+    config.update("enable_x64", enable_x64)
+
+
+def uninstall() -> None:
+    """Take the names of JAX away, and set the width of numbers as it was before `install`.
+
+    What was imported from them goes on to work. Without `install`, this does nothing.
+
+    Examples
+    --------
+    >>> import fgrad.compat
+    >>> fgrad.compat.uninstall()
+    >>> fgrad.compat.is_installed()
+    False
+    """
+    if finder.is_installed():
+        finder.uninstall()
+        config.update("enable_x64", _before.pop("enable_x64"))
+
+
+def is_installed() -> bool:
+    """Whether ``import jax`` gives fgrad.
+
+    Examples
+    --------
+    >>> import fgrad.compat
+    >>> fgrad.compat.is_installed()
+    False
+    """
+    return finder.is_installed()

@@ -1,0 +1,1 @@
+"""Parts of JAX's own insides that public packages import, where fgrad has something in their place."""

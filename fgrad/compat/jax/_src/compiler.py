@@ -1,0 +1,1 @@
+"""There is no compiler for devices here: what patches one finds nothing to patch."""

@@ -1,0 +1,1 @@
+"""Effects of compiled programs are done when the programs are."""

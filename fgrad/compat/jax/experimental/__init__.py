@@ -1,0 +1,1 @@
+"""What ``jax.experimental`` has beside the names of `fgrad.experimental`."""

@@ -1,0 +1,1 @@
+"""What ``jax.extend`` has beside its modules."""

@@ -1,0 +1,1 @@
+"""The rules of primitives that are declared with `jax.extend.core.Primitive`."""
