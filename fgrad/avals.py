@@ -57,6 +57,23 @@ class Aval:
     def strong(self) -> Aval:
         return Aval(self.shape, self.dtype)
 
+    def to_tangent_aval(self) -> Aval:
+        """The type of tangents: that of the value, or float0 for integers and booleans."""
+        return self if dtypes.is_inexact(self.dtype) else Aval(self.shape, dtypes.float0)
+
+    # Another name that JAX has for it.
+    at_least_vspace = to_tangent_aval
+
+    def strip_weak_type(self) -> Aval:
+        """The type of an array, where the value stands for a Python number."""
+        return self.strong()
+
+    def update(self, **changes: Any) -> Aval:
+        """A type that differs in ``shape``, ``dtype`` or ``weak_type``."""
+        shape = tuple(changes.get("shape", self.shape))
+        weak = changes.get("weak_type", self.weak)
+        return Aval(shape, np.dtype(changes.get("dtype", self.dtype)), bool(weak) and not shape)
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Aval)
@@ -151,6 +168,8 @@ class ShapeDtypeStruct:
     dtype : dtype-like
     weak_type : bool
         Whether it stands for a Python number.
+    sharding : Sharding, optional
+        Kept, and without effect.
 
     Examples
     --------
@@ -159,7 +178,7 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(3, 2), dtype=float32)
     """
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
     def __init__(
         self, shape: Any, dtype: Any, *, weak_type: bool = False, sharding: Any = None
@@ -167,6 +186,7 @@ class ShapeDtypeStruct:
         self.shape: Shape = tuple(int(size) for size in shape)
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.weak_type = weak_type
+        self.sharding = sharding
 
     @property
     def ndim(self) -> int:

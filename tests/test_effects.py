@@ -351,8 +351,21 @@ def test_the_function_may_use_fgrad() -> None:
         return fgrad.grad(lambda y: fnp.sum(fnp.ones(2000) * y))(x)
 
     assert fgrad.jit(lambda x: fgrad.pure_callback(host, LIKE, x))(1.0) == 2000.0
-    traced = fgrad.make_jaxpr(lambda x: x + fgrad.pure_callback(host, LIKE, 1.0))(1.0)
-    assert "pure_callback" not in str(traced)
+    known = fgrad.jit(lambda x: x + fgrad.pure_callback(host, LIKE, 1.0))
+    assert known(1.0) == 2001.0
+
+
+def test_a_call_on_known_values_waits_for_its_branch() -> None:
+    def refuse(x: Any) -> Any:
+        raise RuntimeError("below zero")
+
+    def checked(x: Any) -> Any:
+        return lax.cond(x < 0, lambda: fgrad.pure_callback(refuse, LIKE, 1.0), lambda: x)
+
+    for f in (checked, fgrad.jit(checked)):
+        assert f(2.0) == 2.0
+        with pytest.raises(RuntimeError, match="below zero"):
+            f(-2.0)
 
 
 # ---- printing ----------------------------------------------------------------------------------

@@ -54,6 +54,11 @@ class Literal:
         self.value = value
         self.aval = aval_of(value) if aval is None else aval
 
+    @property
+    def val(self) -> Any:
+        """The constant, by the name that JAX has for it."""
+        return self.value
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Literal, (self.value, self.aval)
 
@@ -72,6 +77,21 @@ class Eqn(NamedTuple):
     outputs: tuple[Var, ...]
     source: Any = None
     silent: bool = False
+
+    @property
+    def invars(self) -> tuple[Atom, ...]:
+        """The inputs, by the name that JAX has for them."""
+        return self.inputs
+
+    @property
+    def outvars(self) -> tuple[Var, ...]:
+        """The outputs, by the name that JAX has for them."""
+        return self.outputs
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters of the primitive by name."""
+        return self.primitive.params()  # type: ignore[no-any-return]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Code objects do not pickle: a source travels as its text.
@@ -126,6 +146,11 @@ class Jaxpr:
     def jaxpr(self) -> Jaxpr:
         """The program itself: jaxprs here are always closed."""
         return self
+
+    @property
+    def literals(self) -> tuple[Any, ...]:
+        """The constants, by another name that JAX has for them."""
+        return self.consts
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Jaxpr, (

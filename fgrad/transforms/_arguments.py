@@ -22,7 +22,11 @@ def transformed(f: Callable[..., Any], transform: str) -> Callable[[F], F]:
     """Make a wrapper look like the user's function, named after transform and function."""
 
     def decorate(wrapper: F) -> F:
-        result = functools.wraps(f)(boundary(wrapper))
+        if isinstance(getattr(f, "__name__", None), str):
+            result = functools.wraps(f)(boundary(wrapper))
+        else:
+            # An object that can be called, whose attributes may be anything.
+            result = functools.wraps(f, ("__doc__",), ())(boundary(wrapper))
         result.__name__ = f"{transform}({function_name(f)})"
         return cast(F, result)
 

@@ -92,8 +92,8 @@ class HostCall(Primitive):
         return self.has_effect
 
     def staged(self) -> bool:
-        """An effect on known values waits for the program that is being recorded to run."""
-        return self.has_effect
+        """A call on known values waits for the program that is being recorded: a branch may not run."""
+        return True
 
     @property
     def differentiable(self) -> bool:  # type: ignore[override]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from fgrad import _tree
 from fgrad.array import value
 from fgrad.avals import Aval, ShapeDtypeStruct, aval_of
@@ -42,6 +44,8 @@ def trace_to_jaxpr(
         inner_args, inner_kwargs = static.join(_tree.unflatten(treedef, list(xs)))
         result = f(*inner_args, **inner_kwargs)
         out_leaves, out_treedef = _tree.flatten(result)
+        if transform == "eval_shape":
+            out_leaves = [_stand_in(leaf) for leaf in out_leaves]
         return output_values(out_leaves, transform, f, result)
 
     return record(flat_fun, avals, function_name(f), transform, names, f), out_treedef
@@ -122,6 +126,13 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     check_callable(fun, "eval_shape")
     jaxpr, out_treedef = trace_to_jaxpr(fun, args, kwargs, "eval_shape")
     return _tree.unflatten(out_treedef, [struct(a) for a in jaxpr.out_avals])
+
+
+def _stand_in(leaf: Any) -> Any:
+    """An array for a type among the results."""
+    if not isinstance(leaf, ShapeDtypeStruct):
+        return leaf
+    return np.broadcast_to(np.zeros((), canonical(leaf.dtype)), leaf.shape)
 
 
 def struct(x: Any) -> ShapeDtypeStruct:

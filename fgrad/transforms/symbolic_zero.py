@@ -90,21 +90,25 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value.
+    """The zero tangents of values.
 
     Parameters
     ----------
-    val : array
+    val : tree of arrays
     symbolic_zeros : bool
-        Whether to return a `SymbolicZero` rather than an array.
+        Whether they are `SymbolicZero` rather than arrays.
 
     Returns
     -------
-    array or SymbolicZero
+    tree of arrays or SymbolicZero
         Of dtype ``float0`` for integers and booleans.
     """
-    zero = SymbolicZero.from_primal_value(val)
-    if symbolic_zeros:
-        return zero
-    exact = not is_inexact(aval_of(value(val)).dtype)
-    return wrap(np.zeros(zero.shape, zero.dtype) if exact else zeros_of(zero.aval))
+
+    def zero_of(leaf: Any) -> Any:
+        zero = SymbolicZero.from_primal_value(leaf)
+        if symbolic_zeros:
+            return zero
+        exact = not is_inexact(aval_of(value(leaf)).dtype)
+        return wrap(np.zeros(zero.shape, zero.dtype) if exact else zeros_of(zero.aval))
+
+    return _tree.map(zero_of, val)
