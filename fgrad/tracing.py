@@ -24,6 +24,7 @@ from fgrad.holders import holder_text
 from fgrad.ir.check import check_result, checked
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, is_silent, source_of_equation
 from fgrad.ir.jaxpr import derivative_rules as derivative_rules
+from fgrad.ir.names import name_results
 from fgrad.ir.passes import dce
 from fgrad.source_info import (
     Source,
@@ -485,6 +486,8 @@ class Recording(Trace):
     def jaxpr(self, outputs: Sequence[Any]) -> Jaxpr:
         """The program recorded so far, with `outputs` as its results."""
         outvars = [self.atom(value) for value in outputs]
+        # While all is there that was recorded.
+        name_results(self.eqns)
         return dce(Jaxpr(self.constvars, self.consts, self.invars, self.eqns, outvars, self.name))
 
 
@@ -513,7 +516,10 @@ def record(
     with Recording(name, transform, arguments, function) as body, open_body(body):
         tracers = [body.new_input(aval) for aval in avals]
         outputs = f(*tracers)
-        return checked(body.jaxpr(outputs))
+        jaxpr = body.jaxpr(outputs)
+    for var, argument in zip(jaxpr.invars, arguments, strict=False):
+        var.name = argument
+    return checked(jaxpr)
 
 
 def listed(names: Iterable[str]) -> str:

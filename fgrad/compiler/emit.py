@@ -34,6 +34,7 @@ from fgrad.tracing import Primitive
 
 # CPython compiles very long functions in more than linear time.
 STATEMENTS_PER_FUNCTION = 2000
+_WORDS = re.compile(r"\W+")
 # Below this many bytes, dropping a variable early is noise in the source.
 _WORTH_DROPPING = 1 << 16
 
@@ -56,6 +57,9 @@ class Emitter:
         #: Functions that compute blocks, which the program calls.
         self.kernels: list[str] = []
         self._locals: set[str] = set()
+        self._local_counts: dict[str, int] = {}
+        #: The user's names, which no other variable gets.
+        self._hints: set[str] = set()
         #: The types of the operands of the equation being lowered.
         self.operands: list[Aval] = []
         self._names: dict[Var, str] = {}
@@ -132,11 +136,25 @@ class Emitter:
     def var(self, var: Var) -> str:
         name = self._names.get(var)
         if name is None:
-            name = next(self._fresh)
-            while name in self._taken:
-                name = next(self._fresh)
+            name = self._local(var.name)
             self._names[var] = name
             self._locals.add(name)
+        return name
+
+    def _local(self, known: str | None) -> str:
+        """A name for a variable, after that of the user if there is one."""
+        hint = _WORDS.sub("_", known).strip("_") if known is not None else ""
+        if not hint.isidentifier():
+            name = next(self._fresh)
+            while name in self._taken or name in self._locals or name in self._hints:
+                name = next(self._fresh)
+            return name
+        number = self._local_counts.get(hint, 0)
+        name = f"{hint}_{number}" if number else hint
+        while name in self._taken or name in self._locals:
+            number += 1
+            name = f"{hint}_{number}"
+        self._local_counts[hint] = number + 1
         return name
 
     def atom(self, atom: Atom) -> str:
@@ -223,6 +241,11 @@ class Emitter:
             primitive = mul
         return primitive.lower_into(self, target, *names)  # type: ignore[no-any-return]
 
+    def expression_into(self, eqn: Eqn, target: str) -> str:
+        """The call of a ufunc that puts its result into an array, and gives that array."""
+        primitive = mul if eqn.primitive is absorbing_product else eqn.primitive
+        return f"{primitive.source}({', '.join(self.operand_names(eqn))}, out={target})"
+
     def expression(self, eqn: Eqn) -> str:
         """The expression that computes the result of an equation."""
         names = self.operand_names(eqn)
@@ -246,8 +269,15 @@ class Emitter:
         if target is not None:
             statement = self.statement_into(eqn, target)
             if statement is not None:
-                self._names[eqn.outputs[0]] = target
-                return f"{statement}  # {kinds}"
+                (out,) = eqn.outputs
+                written_over: Any = eqn.inputs[position or 0]
+                if out.name is None and written_over.name is None:
+                    self._names[out] = target
+                    return f"{statement}  # {kinds}"
+                # What has the user's name for one value is not another one.
+                if not statement.startswith("np."):
+                    statement = f"{self.expression_into(eqn, target)}"
+                return f"{self.var(out)} = {statement}  # {kinds}"
         expression = self.expression(eqn)
         targets = ", ".join([self.var(v) for v in eqn.outputs])
         if eqn.primitive.multiple_results:
@@ -256,6 +286,7 @@ class Emitter:
 
     def source(self, jaxpr: Jaxpr) -> str:
         """The whole module: the entry point comes last, and is named after the user's function."""
+        self._hints = {v.name for eqn in jaxpr.eqns for v in eqn.outputs if v.name is not None}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             self._names[var] = self.constant(const, "constant")
         parameters = [self.var(v) for v in jaxpr.invars]
@@ -398,4 +429,6 @@ def _identifiers() -> Iterator[str]:
     for length in itertools.count(1):
         for combination in itertools.product(letters, repeat=length):
             name = "".join(combination)
-            yield name
+            # Too much like a digit.
+            if name != "l":
+                yield name

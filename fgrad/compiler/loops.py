@@ -317,7 +317,7 @@ def renamed(jaxpr: Jaxpr) -> Jaxpr:
     eqns = []
     for eqn in jaxpr.eqns:
         inputs = tuple([fresh.get(a, a) for a in eqn.inputs])
-        outputs = tuple([Var(v.aval) for v in eqn.outputs])
+        outputs = tuple([Var(v.aval, v.name) for v in eqn.outputs])
         fresh.update(zip(eqn.outputs, outputs, strict=True))
         eqns.append(eqn._replace(inputs=inputs, outputs=outputs))
     return Jaxpr(

@@ -34,12 +34,16 @@ class derivative_rules:
 
 
 class Var:
-    """A variable: identity and type. Names exist on print only."""
+    """A variable: identity and type, and the user's name for the value where compiling has found one.
 
-    __slots__ = ("aval",)
+    The names that a jaxpr prints are others.
+    """
 
-    def __init__(self, aval: Aval) -> None:
+    __slots__ = ("aval", "name")
+
+    def __init__(self, aval: Aval, name: str | None = None) -> None:
         self.aval = aval
+        self.name = name
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Var, (self.aval,)

@@ -130,12 +130,16 @@ def inline_calls(jaxpr: Jaxpr, checkpoints: bool = False, rules: bool = True) ->
                     scope[var] = copy
                 splice(inner, scope, True)
                 for var, out in zip(eqn.outputs, inner.outvars, strict=True):
-                    substitution[var] = out if type(out) is Literal else scope.get(out, out)
+                    substitution[var] = inside = (
+                        out if type(out) is Literal else scope.get(out, out)
+                    )
+                    if type(inside) is Var and inside.name is None:
+                        inside.name = var.name
                 continue
             outputs = eqn.outputs
             if fresh:
                 # The same body may be called twice: each copy binds variables of its own.
-                outputs = tuple(Var(v.aval) for v in eqn.outputs)
+                outputs = tuple(Var(v.aval, v.name) for v in eqn.outputs)
                 substitution.update(zip(eqn.outputs, outputs, strict=True))
             eqns.append(Eqn(eqn.primitive, inputs, outputs, eqn.source, eqn.silent))
 
