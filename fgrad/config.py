@@ -22,6 +22,8 @@ _DEFAULTS: dict[str, Any] = {
     "default_prng_impl": "threefry2x32",
     "explain_cache_misses": False,
     "num_cpu_devices": 1,
+    # The threads of compiled functions: 0 for as many as there are processors for the process.
+    "num_threads": 0,
     "traceback_filtering": "auto",
 }
 _CHOICES: dict[str, tuple[Any, ...]] = {
@@ -154,6 +156,7 @@ class Config:
     debug_key_reuse: bool
     default_prng_impl: str
     num_cpu_devices: int
+    num_threads: int
     #: Changes with every update of a flag.
     version = 0
 
@@ -163,7 +166,7 @@ class Config:
             text = os.environ.get("FGRAD_" + name.upper())
             if text is not None:
                 values[name] = bool(_switch(text)) if isinstance(default, bool) else text
-                if name == "num_cpu_devices":
+                if type(default) is int:
                     values[name] = int(text)
         self.__dict__.update(values)
         self._refresh()
@@ -217,6 +220,8 @@ class Config:
             raise ConfigError(f"flag {name!r} takes True or False, got {value!r}")
         if short == "num_cpu_devices" and (type(value) is not int or value < 1):
             raise ConfigError(f"flag {name!r} takes a positive int, got {value!r}")
+        if short == "num_threads" and (type(value) is not int or value < 0):
+            raise ConfigError(f"flag {name!r} takes an int, 0 for all processors, got {value!r}")
         if short in _CHOICES and value not in _CHOICES[short]:
             raise ConfigError(f"flag {name!r} takes one of {_CHOICES[short]}, got {value!r}")
         self.__dict__[short] = bool(value) if isinstance(default, bool) else value

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
+import threading
 import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
@@ -22,14 +26,16 @@ from fgrad.ir.jaxpr import eval_jaxpr
 
 
 @pytest.fixture
-def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Arrays of two elements are large, blocks have few rows, and threads are always worth it."""
     monkeypatch.setattr(fuse, "SMALLEST", 2)
     monkeypatch.setattr(fuse, "_SMALL", 1)
     monkeypatch.setattr(kernels, "CACHE", 300)
     monkeypatch.setattr(kernels, "_LEAST_ELEMENTS", 1)
     monkeypatch.setattr(kernels, "_WORTH_THREADS", 0)
-    monkeypatch.setenv("FGRAD_NUM_THREADS", "3")
+    fgrad.config.update("num_threads", 3)
+    yield
+    fgrad.config.update("num_threads", 0)
 
 
 def clusters_of(jaxpr: Any) -> list[Any]:
@@ -151,18 +157,19 @@ def test_a_large_program_is_one_pass_or_few(name: str, dtype: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("threads", ["1", "2", "5"])
-def test_results_do_not_depend_on_the_number_of_threads(
-    threads: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
     x, y = np.random.default_rng(0).normal(size=(2, 1201, 811))
     f = fgrad.jit(fgrad.value_and_grad(chain))
     assert "run_blocks" in f.lower(x, y).source
-    monkeypatch.setenv("FGRAD_NUM_THREADS", "3")
     want = f(x, y)
-    monkeypatch.setenv("FGRAD_NUM_THREADS", threads)
-    for got, expected in zip(f(x, y), want, strict=True):
-        np.testing.assert_array_equal(got, expected)
+    for threads in (1, 2, 3, 5):
+        fgrad.config.update("num_threads", threads)
+        try:
+            results = f(x, y)
+        finally:
+            fgrad.config.update("num_threads", 0)
+        for got, expected in zip(results, want, strict=True):
+            np.testing.assert_array_equal(got, expected)
 
 
 def test_sums_are_at_least_as_good_as_numpys() -> None:
@@ -231,3 +238,89 @@ def test_a_program_can_be_compiled_without_clusters(monkeypatch: pytest.MonkeyPa
     f = fgrad.jit(lambda x: fnp.exp(x) * 2.0 + x)
     assert not clusters_of(f.lower(x).jaxpr)
     np.testing.assert_array_equal(f(x), fnp.exp(x) * 2.0 + x)
+
+
+def test_eight_threads_call_eight_functions() -> None:
+    rng = np.random.default_rng(0)
+    small = [rng.normal(size=(7, 5 + k)) for k in range(6)]
+    large = [rng.normal(size=(600, 500 + k)) for k in range(2)]
+    functions = [
+        fgrad.jit(fgrad.value_and_grad(lambda x, k=k: fnp.sum(fnp.tanh(x * k) ** 2 + fnp.cos(x))))
+        for k in range(8)
+    ]
+    arguments = [*small, *large]
+    want = [[np.array(r) for r in f(x)] for f, x in zip(functions, arguments, strict=True)]
+    start = threading.Barrier(8)
+
+    def work(own: int) -> int:
+        start.wait()
+        calls = 0
+        for turn in range(1250):
+            # Each thread calls all functions, in an order of its own; the large ones now and then.
+            k = (own + turn) % (8 if turn % 100 < 8 else 6)
+            for got, expected in zip(functions[k](arguments[k]), want[k], strict=True):
+                assert np.array_equal(got, expected)
+            calls += 1
+        return calls
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(work, range(8))) == 10_000
+
+
+def test_several_threads_compile_one_function() -> None:
+    x = np.linspace(0.0, 1.0, 300_000)
+    f = fgrad.jit(lambda x: fnp.sum(fnp.exp(x) * x))
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: float(f(x)), range(16)))
+    assert len(set(results)) == 1
+    np.testing.assert_allclose(results[0], np.sum(np.exp(x) * x), rtol=1e-13)
+
+
+def test_a_compiled_function_may_call_another_in_its_threads() -> None:
+    x = np.linspace(0.0, 1.0, 400_000)
+    inner = fgrad.jit(lambda x: fnp.sum(fnp.sin(x) * x))
+
+    def host(v: Any) -> Any:
+        return np.asarray(inner(x) + v)
+
+    def f(x: Any) -> Any:
+        first = fnp.sum(fnp.cos(x) * x)
+        return first + fgrad.pure_callback(host, fgrad.ShapeDtypeStruct((), np.float64), first)
+
+    compiled_f = fgrad.jit(f)
+    np.testing.assert_allclose(
+        compiled_f(x), 2 * np.sum(np.cos(x) * x) + np.sum(np.sin(x) * x), rtol=1e-12
+    )
+
+
+def _in_child(queue: Any, f: Any, x: Any) -> None:
+    queue.put(float(f(x)))
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="the system cannot fork"
+)
+def test_threads_are_found_again_after_a_fork() -> None:
+    x = np.linspace(0.0, 1.0, 1_000_000)
+    f = fgrad.jit(lambda x: fnp.sum(fnp.exp(x) * x))
+    fgrad.config.update("num_threads", 2)
+    try:
+        want = float(f(x))
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        with warnings.catch_warnings():
+            # Python 3.12 and later warn of forks beside threads, which is what is tried here.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = context.Process(target=_in_child, args=(queue, f, x))
+            child.start()
+        assert queue.get(timeout=60) == want
+        child.join(60)
+        assert child.exitcode == 0
+    finally:
+        fgrad.config.update("num_threads", 0)
+
+
+@pytest.mark.parametrize("value", [-1, "2", 1.5, True])
+def test_the_number_of_threads_is_a_number(value: Any) -> None:
+    with pytest.raises(fgrad.errors.ConfigError, match="num_threads"):
+        fgrad.config.update("num_threads", value)

@@ -17,11 +17,21 @@ _pool: Any = None
 _here = threading.local()
 
 
-def available_threads() -> int:
-    """The threads to use: as many as ``FGRAD_NUM_THREADS`` says, else as the process may use processors."""
+def flag() -> int:
+    """The number of threads that the user wants; 0 for as many as there are processors."""
     told = os.environ.get("FGRAD_NUM_THREADS", "")
-    if told.isdecimal() and int(told):
-        return int(told)
+    return int(told) if told.isdecimal() else 0
+
+
+#: Where fgrad runs, its own flag takes the place of the environment variable.
+wanted_threads: Callable[[], int] = flag
+
+
+def available_threads() -> int:
+    """The threads to use."""
+    wanted = wanted_threads()
+    if wanted:
+        return wanted
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

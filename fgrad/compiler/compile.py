@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fgrad.array import snapshot
+from fgrad.compiler import blocks
 from fgrad.compiler.emit import STATEMENTS_PER_FUNCTION, Emitter
 from fgrad.compiler.fission import prepared
 from fgrad.compiler.fuse import fuse
@@ -19,6 +20,7 @@ from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Jaxpr, Var
 from fgrad.source_info import GENERATED
 
+blocks.wanted_threads = lambda: config.num_threads
 #: How many executables share a generated file.
 _owners: dict[str, int] = {}
 
