@@ -826,6 +826,35 @@ class NanError(FgradError, FloatingPointError):
     """
 
 
+class CheckError(FgradError, ValueError, RuntimeError):
+    """A check that did not hold while the program ran.
+
+    Checks are made with `fgrad.experimental.checkify.check`. Under `checkify` they raise nothing: there, what
+    went wrong is a result, also under ``jit`` and ``vmap``.
+
+    Wrong::
+
+        from fgrad.experimental import checkify
+
+        def root(x):
+            checkify.check(x >= 0.0, "{} has no real root", x)
+            return fnp.sqrt(fnp.abs(x))
+
+        root(-4.0)
+
+    Right::
+
+        from fgrad.experimental import checkify
+
+        def root(x):
+            checkify.check(x >= 0.0, "{} has no real root", x)
+            return fnp.sqrt(fnp.abs(x))
+
+        error, y = checkify.checkify(root)(-4.0)
+        error.get()
+    """
+
+
 class KeyReuseError(FgradError, RuntimeError):
     """A random key was used twice while the flag ``fgrad_debug_key_reuse`` is on.
 
@@ -845,3 +874,19 @@ class KeyReuseError(FgradError, RuntimeError):
         fgrad.random.normal(first)
         fgrad.random.uniform(second)
     """
+
+
+# ---- names of JAX --------------------------------------------------------------------------------
+
+_NAMES_OF_JAX = {
+    "JAXIndexError": NonConcreteBooleanIndexError,
+    "JAXTypeError": ConcretizationTypeError,
+    "JaxRuntimeError": CheckError,
+    "UnexpectedTracerError": LeakedTracerError,
+}
+
+
+def __getattr__(name: str) -> type[FgradError]:
+    if name in _NAMES_OF_JAX:
+        return _NAMES_OF_JAX[name]
+    raise AttributeError(f"module 'fgrad.errors' has no attribute {name!r}")

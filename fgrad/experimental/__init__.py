@@ -1,5 +1,6 @@
 """What JAX keeps under ``jax.experimental``."""
 
+import importlib
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,8 @@ __all__ = ["io_callback"]
 
 def __getattr__(name: str) -> Any:
     found: Any
+    if name in ("checkify", "jet", "ode"):
+        return importlib.import_module(f"fgrad.experimental.{name}")
     if name == "enable_x64":
         new, found = "fgrad.enable_x64", _enable_x64
     elif name == "disable_x64":
