@@ -43,6 +43,10 @@ class Aval:
     def aval(self) -> Aval:
         return self
 
+    @property
+    def sharding(self) -> None:
+        """Nothing: a type says nothing of devices."""
+
     def with_shape(self, shape: Shape) -> Aval:
         """The same dtype with another shape; weakness is kept by 0-d values only."""
         return Aval(shape, self.dtype, self.weak and not shape)

@@ -43,6 +43,8 @@ class ShapedArray(metaclass=_IsAval):
     dtype : dtype-like
     weak_type : bool
         Whether it takes the dtype of what it meets; only for values without axes.
+    sharding : Sharding, optional
+        Accepted: the type says nothing of devices.
 
     Examples
     --------
@@ -54,7 +56,9 @@ class ShapedArray(metaclass=_IsAval):
     True
     """
 
-    def __new__(cls, shape: Any, dtype: DTypeLike, weak_type: bool = False) -> Any:
+    def __new__(
+        cls, shape: Any, dtype: DTypeLike, weak_type: bool = False, *, sharding: Any = None
+    ) -> Any:
         """An abstract value."""
         sizes = static_shape(shape, "ShapedArray")
         found = dtypes.as_dtype(dtype, "ShapedArray: dtype")

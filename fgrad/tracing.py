@@ -96,6 +96,8 @@ class Primitive:
     view: ClassVar[bool] = False
     #: The body that stands for the whole application, where there is one.
     inlinable: Jaxpr | None = None
+    #: The body that stands for it in a linear program that is transposed.
+    linear_body: Jaxpr | None = None
     #: Its derivatives or its batching are the user's, not those of its body.
     has_rule: ClassVar[bool] = False
     #: In JAX, a primitive that applies a function; here these have programs as parameters, as loops have.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fgrad import numpy as fnp
+from fgrad import tree_util
 from fgrad.array import value, wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import canonical, is_inexact
@@ -64,6 +65,10 @@ class Zero:
     def from_primal_value(cls, primal: Any) -> Zero:
         """The zero tangent of a value."""
         return cls(aval_of(value(primal)))
+
+
+# A tree without leaves: transforms of trees of tangents keep it as it is.
+tree_util.register_pytree_node(Zero, lambda zero: ((), zero.aval), lambda aval, _: Zero(aval))
 
 
 class UndefinedPrimal:
@@ -243,8 +248,8 @@ class Application(_Primitive):
     # ---- batches ------------------------------------------------------------------------------
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
-        given = [wrap(a) for a in args]
-        axes = [0 if m else None for m in mapped]
+        given = tuple(wrap(a) for a in args)
+        axes = tuple(0 if m else None for m in mapped)
         if self.primitive in primitive_batchers:
             found, out_axes = primitive_batchers[self.primitive](given, axes, **self.settings)
         elif self.primitive in axis_primitive_batchers:

@@ -149,6 +149,10 @@ class custom_jvp(CustomFunction):
         trace = interpreter(values)
         if trace is None or (isinstance(trace, BatchTrace) and only_batched(values)):
             return application.restored(application.run(values))
+        if isinstance(trace, Tape):
+            # A rule that applies the function to tangents, which is linear then: what is transposed is the
+            # function, since its rule would lead here again.
+            return application.restored(application.run(values))
         if isinstance(trace, (JVPTrace, VJPTrace)) and not application.reaches_above(trace.level):
             known: Primitive = _KnownCall(application, trace.level)
             return application.restored(trace.process(known, values))
@@ -399,6 +403,11 @@ class CustomJVPCall(CustomCall):
     @property
     def name(self) -> str:
         return f"custom_jvp {self.jaxpr.name}".rstrip()
+
+    @property
+    def linear_body(self) -> Jaxpr:  # type: ignore[override]
+        # As where it is called with values: of a linear program the rule leads to another like it.
+        return self.jaxpr
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         flags = [t is not None for t in tangents]

@@ -25,9 +25,11 @@ class Tape(Recording):
     __slots__ = ()
 
     def process(self, primitive: Primitive, args: Sequence[Any]) -> Any:
-        body = primitive.inlinable
-        if body is None or all(dependent_results(body, [self.owns(a) for a in args])):
-            return super().process(primitive, args)
+        body = primitive.linear_body
+        if body is None:
+            body = primitive.inlinable
+            if body is None or all(dependent_results(body, [self.owns(a) for a in args])):
+                return super().process(primitive, args)
         self.check_alive(primitive, args)
         answers = eval_jaxpr(body, *args)
         return answers if primitive.multiple_results else answers[0]
