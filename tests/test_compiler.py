@@ -47,6 +47,7 @@ REWRITES = {
     "plus minus": (lambda x: x + (-fnp.sin(x)), ["sin", "sub"]),
     "minus a multiple": (lambda x: -(2.0 * x), ["mul"]),
     "times one": (lambda x: 1.0 * x / 1.0 + x, []),
+    "minus zero": (lambda x: (x - 0.0) * 2.0, ["mul"]),
     "broadcast operand": (lambda x: fnp.broadcast_to(x, (3, 8)) * fnp.ones((3, 1)) + x, []),
     "real of real": (lambda x: fnp.real(x) + fnp.conj(x), []),
     "stop_gradient": (lambda x: fgrad.lax.stop_gradient(x) * x, []),
@@ -60,7 +61,17 @@ def test_a_rewrite_keeps_every_bit(name: str) -> None:
     simple = simplify(jaxpr)
     check_jaxpr(simple)
     assert len(simple.eqns) < len(jaxpr.eqns)
-    gone = {"reshape", "transpose", "neg", "broadcast_to", "real", "conj", "stop_gradient", "index"}
+    gone = {
+        "reshape",
+        "transpose",
+        "neg",
+        "broadcast_to",
+        "real",
+        "conj",
+        "stop_gradient",
+        "index",
+        "sub",
+    }
     assert [n for n in names_of(simple) if n in gone] == [n for n in left if n in gone]
     with np.errstate(all="ignore"):
         same_bits(compiled(jaxpr).run(SPECIAL)[0], eval_jaxpr(jaxpr, SPECIAL)[0])

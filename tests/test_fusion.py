@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import multiprocessing
 import threading
+import tracemalloc
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -324,3 +326,26 @@ def test_threads_are_found_again_after_a_fork() -> None:
 def test_the_number_of_threads_is_a_number(value: Any) -> None:
     with pytest.raises(fgrad.errors.ConfigError, match="num_threads"):
         fgrad.config.update("num_threads", value)
+
+
+def peak_of(f: Any, *args: Any) -> int:
+    """The most memory that a call has beside its arguments."""
+    f(*args)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        f(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_blocks_take_no_more_memory_than_whole_arrays(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = np.random.default_rng(0).normal(size=(2, 1001, 811))
+    in_blocks = fgrad.jit(fgrad.value_and_grad(LARGE[name]))
+    peak = peak_of(in_blocks, x, y)
+    monkeypatch.setattr(compile_module, "fuse", lambda jaxpr: jaxpr)
+    assert peak <= peak_of(fgrad.jit(fgrad.value_and_grad(LARGE[name])), x, y)

@@ -152,6 +152,9 @@ class _Walk:
             return inputs[1] if _is_one(first) else None
         if primitive is div:
             return first if _is_one(inputs[1]) else None
+        if primitive is sub:
+            # Not so for sums: -0.0 + 0.0 is 0.0.
+            return first if _is_positive_zero(inputs[1]) else None
         return None
 
 
@@ -163,6 +166,12 @@ def _takes_all(primitive: StaticIndex | Embed, operand: Atom, out: Var) -> bool:
 
 def _is_one(atom: Atom) -> bool:
     return type(atom) is Literal and aval_of(atom.value).dtype.kind in "fiub" and atom.value == 1
+
+
+def _is_positive_zero(atom: Atom) -> bool:
+    if type(atom) is not Literal or aval_of(atom.value).dtype.kind not in "fiu":
+        return False
+    return bool(atom.value == 0 and not np.signbit(atom.value))
 
 
 def _repeats_one_number(array: np.ndarray[Any, Any]) -> bool:

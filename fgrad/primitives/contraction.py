@@ -121,8 +121,8 @@ class DotGeneral(Bilinear):
         if simple is not None:
             return f"{simple})"
         if not self.left_contract and not self.left_batch:
-            if 1 in [len(emit.operands[0].shape) + 1, len(emit.operands[1].shape) + 1]:
-                return f"np.multiply({left}, {right})"
+            outer = all(aval.shape for aval in emit.operands)
+            return f"np.multiply{'.outer' if outer else ''}({left}, {right})"
         axes = f"{self.left_contract}, {self.right_contract}, {self.left_batch}, {self.right_batch}"
         return f"{emit.constant(contract, 'contract')}({left}, {right}, {axes})"
 
