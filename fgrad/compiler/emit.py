@@ -39,6 +39,31 @@ _WORDS = re.compile(r"\W+")
 _WORTH_DROPPING = 1 << 16
 
 
+# Of arrays up to this size, an operation costs little more than the call.
+_SMALL = 1 << 13
+# Integers up to this one are exact in every float.
+_LARGEST_NUMBER = 1 << 24
+_ARITHMETIC = {
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.true_divide,
+    np.maximum,
+    np.minimum,
+    np.greater,
+    np.greater_equal,
+    np.less,
+    np.less_equal,
+    np.equal,
+    np.not_equal,
+}
+
+
+def _takes_arrays(primitive: Any) -> bool:
+    """Whether an array without axes does all that a number does."""
+    return primitive is absorbing_product or getattr(primitive, "function", None) in _ARITHMETIC
+
+
 class Emitter:
     """Writes the source of one program and collects the constants that it names."""
 
@@ -193,13 +218,34 @@ class Emitter:
         self._taken.add(name)
         return name
 
-    def beside(self, atom: Literal, name: str) -> str:
-        """A literal beside an array of its type may be a Python float, which reads better."""
-        dtype = atom.aval.dtype
-        if dtype is FLOAT64 or dtype is FLOAT32:
-            for aval in self.operands:
-                if aval.shape and aval.dtype == dtype:
-                    return self.scalar(float(atom.value))
+    def beside(self, eqn: Eqn, atom: Literal, name: str) -> str:
+        """A number beside an array of floats: as a Python number it reads best, as an array it costs least."""
+        literal = atom.aval
+        arrays = [aval for aval in self.operands if aval.shape]
+        if (
+            not arrays
+            or arrays[0].dtype not in (FLOAT32, FLOAT64)
+            or literal.dtype.kind not in "if"
+        ):
+            return name
+        dtype = arrays[0].dtype
+        if literal.dtype != dtype and not literal.weak:
+            return name
+        small = arrays[0].size <= _SMALL and abs(atom.value) <= _LARGEST_NUMBER
+        if small and config.enable_x64 and _takes_arrays(eqn.primitive):
+            return self.number(float(atom.value), dtype)
+        return name if literal.weak else self.scalar(float(atom.value))
+
+    def number(self, value: float, dtype: np.dtype[Any]) -> str:
+        """A name for a number as an array without axes: NumPy converts a Python number at every use."""
+        array = np.array(value, dtype)
+        key = "number", dtype, array.tobytes()
+        name = self._by_key.get(key)
+        if name is None:
+            array.setflags(write=False)
+            text = repr(value).replace("-", "minus_").removesuffix(".0")
+            name = self.constant(array, f"number_{text}")
+            self._by_key[key] = name
         return name
 
     # -- statements --
@@ -228,7 +274,7 @@ class Emitter:
         if isinstance(eqn.primitive, Elementwise):
             for i, atom in enumerate(eqn.inputs):
                 if type(atom) is Literal:
-                    names[i] = self.beside(atom, names[i])
+                    names[i] = self.beside(eqn, atom, names[i])
         return names
 
     def statement_into(self, eqn: Eqn, target: str) -> str | None:
