@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from fgrad.avals import Aval
+from fgrad.compiler.pieces import join_pieces
 from fgrad.compiler.simplify import simplify
 from fgrad.config import config
 from fgrad.ir.check import checked
-from fgrad.ir.jaxpr import Jaxpr
+from fgrad.ir.jaxpr import Eqn, Jaxpr
+from fgrad.ir.passes import inline_calls
 from fgrad.parameters import parameters
+from fgrad.primitives.families import Full
 from fgrad.tracing import Primitive
 
 
@@ -37,25 +42,47 @@ def prepared(jaxpr: Jaxpr) -> Jaxpr:
     """The program as it is emitted, made once."""
     known: Any = jaxpr.derived.get("prepared")
     if known is None:
-        program = simplify(jaxpr)
+        program = simplified(jaxpr)
         apart = split_loops(program)
         if apart is not program:
-            program = simplify(apart)
+            program = simplified(apart)
         known = jaxpr.derived["prepared"] = checked(program)
     return known  # type: ignore[no-any-return]
 
 
+def simplified(jaxpr: Jaxpr) -> Jaxpr:
+    """The program simplified, before its loops are looked at."""
+    return simplify(join_pieces(inline_calls(jaxpr)))
+
+
 def split_loops(jaxpr: Jaxpr) -> Jaxpr:
     """The program with the loops that can be split in parts."""
+    zeros: set[Any] = {
+        var
+        for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True)
+        if isinstance(const, np.ndarray) and const.dtype.kind in "fciu" and not const.any()
+    }
     eqns = []
     changed = False
     for eqn in jaxpr.eqns:
+        if type(eqn.primitive) is Full and eqn.primitive.fill == 0:
+            zeros.update(eqn.outputs)
         rule = getattr(eqn.primitive, "parts", None)
-        program = None if rule is None or not config.enable_x64 else rule(eqn.silent)
+        program = None
+        if rule is not None and config.enable_x64:
+            program = rule(eqn.silent, tuple([a in zeros for a in eqn.inputs]))
         if program is not None:
-            eqn = eqn._replace(primitive=Parts(program))
+            eqn = eqn._replace(primitive=Parts(_at(program, eqn)))
             changed = True
         eqns.append(eqn)
     if not changed:
         return jaxpr
     return Jaxpr(jaxpr.constvars, jaxpr.consts, jaxpr.invars, eqns, jaxpr.outvars, jaxpr.name)
+
+
+def _at(program: Jaxpr, loop: Eqn) -> Jaxpr:
+    """The program where equations without a place have that of the loop."""
+    eqns = [e if e.source is not None else e._replace(source=loop.source) for e in program.eqns]
+    return Jaxpr(
+        program.constvars, program.consts, program.invars, eqns, program.outvars, program.name
+    )

@@ -56,7 +56,7 @@ def _exposed(jaxpr: Jaxpr, given: set[Any]) -> set[Any]:
     """What a NaN would lead astray, or reaches the results given: it must be looked at at once."""
     exposed: set[Any] = set(given)
     for eqn in reversed(jaxpr.eqns):
-        harmless = isinstance(eqn.primitive, _HARMLESS)
+        harmless = isinstance(eqn.primitive, _HARMLESS) or eqn.primitive.keeps_nan
         if not harmless or not exposed.isdisjoint(eqn.outputs):
             exposed.update([a for a in eqn.inputs if type(a) is not Literal])
     return exposed

@@ -15,12 +15,15 @@ from fgrad.avals import Aval
 from fgrad.compiler.fission import prepared
 from fgrad.compiler.fuse import fuse
 from fgrad.compiler.guards import place_guards, place_guards_in_loop
+from fgrad.compiler.order import gather_silent
 from fgrad.config import config
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, last_uses, sub_jaxprs
 from fgrad.primitives.families import Convert
 
 # Longer bodies are functions of their own.
 LONGEST_BODY = 1000
+# Python nests no more than 20 loops and with blocks.
+DEEPEST = 8
 # Below this many bytes, what a variable holds on to is not worth a statement.
 _WORTH_DROPPING = 1 << 16
 _STEP = "    "
@@ -86,7 +89,7 @@ class Writer:
         """Take the variables of a body, which no other one shares, and fuse its equations."""
         emitter = self.emitter
         looked_at = None if emitter.guards is None else guards(body)
-        fused = fuse(body)
+        fused = gather_silent(fuse(body))
         emitter.take(fused, looked_at)
         return fused
 
@@ -103,12 +106,18 @@ class Writer:
         for var, atom in zip(variables, atoms, strict=True):
             self.write(f"{self.emitter.var(var)} = {self.emitter.atom(atom)}")
 
-    def statements(self, body: Jaxpr, deeper: bool = True) -> list[str]:
+    def statements(self, body: Jaxpr) -> list[str]:
         """The lines of a body, inside of the statement that is written."""
         inputs = set(body.invars)
         dying = [tuple([v for v in gone if v not in inputs]) for gone in last_uses(body)]
-        margin = self.margin + _STEP if deeper else self.margin
-        return self.emitter.lines(body.eqns, dying, margin, self.silenced)  # type: ignore[no-any-return]
+        return self.emitter.lines(body.eqns, dying, self.margin + _STEP, self.silenced)  # type: ignore[no-any-return]
+
+    def repeated(self, body: Jaxpr) -> list[str]:
+        """The lines of a body that runs many times."""
+        self.emitter.in_loop += 1
+        lines = self.statements(body)
+        self.emitter.in_loop -= 1
+        return lines
 
     def carry_on(self, variables: Sequence[Var], atoms: Sequence[Any]) -> None:
         """The carries of the next step."""
@@ -151,7 +160,7 @@ class Writer:
 def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str] | None:
     """The statements of a loop along the leading axis of arrays; see `Scan`."""
     loop, reverse = eqn.primitive, eqn.primitive.reverse
-    if not can_write((loop.body,)):
+    if not can_write((loop.body,)) or emitter.in_loop >= DEEPEST:
         return None
     body = renamed(prepared(loop.body))
     body, counted = _with_python_rows(body, loop.consts + loop.carries)
@@ -177,7 +186,8 @@ def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str]
     made = {v for e in body.eqns for v in e.outputs}
     placed: set[Any] = set()
     for stack, entry in zip(stacks, entries, strict=True):
-        place = Var(entry.aval) if entry.aval.shape else None
+        name = entry.name if type(entry) is Var else None
+        place = Var(entry.aval, name) if entry.aval.shape else None
         places.append(place)
         if place is not None:
             targets.append(emitter.var(place))
@@ -190,7 +200,7 @@ def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str]
         count = f"{loop.length - 1}, -1, -1" if reverse else str(loop.length)
         targets.insert(0, emitter.var(step))
         arrays.insert(0, f"range({count})")
-    lines = writer.statements(body)
+    lines = writer.repeated(body)
     head = f"for {', '.join(targets)} in zip({', '.join(arrays)}):"
     if len(targets) < 2:
         source = arrays[0] if arrays else f"range({loop.length})"
@@ -219,7 +229,7 @@ def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str]
 def write_while(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str] | None:
     """The statements of a loop that runs while a condition holds; see `While`."""
     loop = eqn.primitive
-    if not can_write((loop.condition, loop.body)):
+    if not can_write((loop.condition, loop.body)) or emitter.in_loop >= DEEPEST:
         return None
     condition, body = renamed(prepared(loop.condition)), renamed(prepared(loop.body))
     writer = Writer(emitter, eqn, margin, silenced)
@@ -244,7 +254,7 @@ def write_while(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str
         (test,) = condition.eqns
         writer.write(f"while {emitter.expression(test)}:")
     else:
-        lines = writer.statements(condition)
+        lines = writer.repeated(condition)
         if condition.eqns:
             writer.write("while True:")
             writer.lines.extend(lines)
@@ -252,7 +262,7 @@ def write_while(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str
         else:
             writer.write(f"while {emitter.atom(goes_on)}:")
     before = len(writer.lines)
-    writer.lines.extend(writer.statements(body))
+    writer.lines.extend(writer.repeated(body))
     writer.carry_on(carry, body.outvars)
     if len(writer.lines) == before:
         writer.write(f"{_STEP}pass")

@@ -21,6 +21,8 @@ from fgrad.tracing import concrete
 from fgrad.transforms._arguments import check_callable, leaf_values, output_values
 from fgrad.transforms.bodies import Body, coerced, record_body
 from fgrad.transforms.carry_types import settle_carry, type_words
+from fgrad.transforms.checkpoint import checkpoint
+from fgrad.transforms.halving import BLOCK, scan_by_halves
 from fgrad.transforms.scan import bind_scan
 from fgrad.transforms.vmap import vmap
 from fgrad.transforms.while_loop import While
@@ -35,6 +37,8 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
+    *,
+    recompute: str | None = None,
 ) -> Any:
     """Run a function along the leading axis of arrays, handing a carry from step to step.
 
@@ -53,6 +57,11 @@ def scan(
         Whether to begin with the last entry. The result of a step lies where its entry does.
     unroll : int or bool
         Accepted for compatibility, without effect.
+    recompute : {None, "steps", "halving"}
+        What reverse mode computes again, to keep less. With ``"steps"``, as with ``fgrad.checkpoint`` around
+        `f`, it keeps the carries and computes each step once more. With ``"halving"`` it keeps a number of
+        carries that grows with the logarithm of the length, and computes each step once more for each time
+        that the length can be halved, down to blocks of eight steps.
 
     Returns
     -------
@@ -70,7 +79,7 @@ def scan(
     -----
     `f` is recorded once; values are unknown to it, as under ``jit``. Reverse mode keeps, for each step,
     what the derivative of the step reads and nothing else has: a cumulative sum keeps nothing. It computes
-    no step again; ``fgrad.checkpoint`` around `f` makes it do so, and keep the carries alone.
+    no step again unless `recompute` says so.
 
     Examples
     --------
@@ -84,7 +93,24 @@ def scan(
         raise ArgumentError(
             f"scan of {function_text(f)}: unroll is {unroll!r}; give a positive integer or a bool"
         )
-    return _scan("scan", f, f, init, xs, length, bool(reverse))
+    if recompute not in (None, "steps", "halving"):
+        raise ArgumentError(
+            f'scan of {function_text(f)}: recompute is {recompute!r}; give None, "steps" or "halving"'
+        )
+    if recompute is None or jit_is_disabled():
+        return _scan("scan", f, f, init, xs, length, bool(reverse))
+    check_callable(f, "scan")
+    step = checkpoint(f) if recompute == "steps" else f
+
+    def part(function: Any, carry: Any, rows: Any, steps: int | None, backwards: bool) -> Any:
+        return _scan("scan", f, function, carry, rows, steps, backwards)
+
+    rows = leaf_values(_tree.leaves(xs), "scan", f, (init, xs))
+    where = f"scan of {function_text(f)}"
+    steps = _length(where, [aval_of(r) for r in rows], _tree.leaf_names(xs, "xs"), length)
+    if recompute == "steps" or steps <= BLOCK:
+        return part(step, init, xs, steps, bool(reverse))
+    return scan_by_halves(part, f, init, xs, steps, bool(reverse))
 
 
 def _scan(

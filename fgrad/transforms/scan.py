@@ -44,6 +44,7 @@ from fgrad.transforms.bodies import (
 )
 from fgrad.transforms.jvp import linear_form
 from fgrad.transforms.live_lanes import guarded
+from fgrad.transforms.loop_fission import split_loop
 from fgrad.transforms.tangent_body import given_of, matched, tangent_body
 from fgrad.transforms.vjp import ReverseJaxpr, reverse_jaxpr, scatter_found
 
@@ -98,6 +99,15 @@ class Scan(Primitive):
     def write(self, emitter: Any, eqn: Any, margin: str, silenced: bool) -> list[str] | None:
         """The statements of the loop in compiled code."""
         return write_scan(emitter, eqn, margin, silenced)
+
+    def parts(self, silent: bool, zeros: Flags) -> Jaxpr | None:
+        """The program of the loop in parts, of which those that need no carry run once for all steps.
+
+        The flagged operands are zeros.
+        """
+        if not can_write(self.jaxprs):
+            return None
+        return split_loop(self, silent, tuple(self.split(zeros)[1]), bind_scan)
 
     def results_to_look_at(self) -> Flags | None:
         """The results to look for NaN in, on behalf of the products of all steps."""
