@@ -21,6 +21,9 @@ _DEFAULTS: dict[str, Any] = {
     "debug_key_reuse": False,
     "default_prng_impl": "threefry2x32",
     "explain_cache_misses": False,
+    # What reads do with an index out of range: "raise", or as in JAX, where x[i] takes the nearest element
+    # and take a NaN.
+    "index_out_of_range": "raise",
     "num_cpu_devices": 1,
     # The threads of compiled functions: 0 for as many as there are processors for the process.
     "num_threads": 0,
@@ -28,6 +31,7 @@ _DEFAULTS: dict[str, Any] = {
 }
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "default_prng_impl": ("threefry2x32", "philox", "rbg", "unsafe_rbg"),
+    "index_out_of_range": ("raise", "jax"),
     # The bits of threefry are those of the partitionable form, JAX's default.
     "threefry_partitionable": (None, True),
     # What is looked for is NaN, by the flag debug_nans.
@@ -155,6 +159,7 @@ class Config:
     debug_nans: bool
     debug_key_reuse: bool
     default_prng_impl: str
+    index_out_of_range: str
     num_cpu_devices: int
     num_threads: int
     #: Changes with every update of a flag.
@@ -344,7 +349,7 @@ class Config:
     def key(self) -> tuple[Any, ...]:
         """The flags that change what a trace looks like: part of every trace's cache key."""
         # Written out, as this is read at every call of a compiled function; in the order of TRACE_FLAGS.
-        return (self.enable_x64, self.default_prng_impl)
+        return (self.enable_x64, self.default_prng_impl, self.index_out_of_range)
 
 
 class _Values(Mapping[str, Any]):
@@ -367,7 +372,7 @@ class _Values(Mapping[str, Any]):
 
 
 #: The flags of `Config.key`, by name.
-TRACE_FLAGS = ("enable_x64", "default_prng_impl")
+TRACE_FLAGS = ("enable_x64", "default_prng_impl", "index_out_of_range")
 config = Config()
 
 _jit_disabled: ContextVar[bool] = ContextVar("fgrad_jit_disabled", default=False)

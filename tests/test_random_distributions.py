@@ -280,9 +280,88 @@ def test_derivatives_towards_mean_and_covariance_are_jaxs() -> None:
         np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
-def test_the_second_derivative_of_gamma_draws_is_refused() -> None:
+def true_derivatives(a: float, x: float) -> list[float]:
+    """The first and second derivative of x towards a where P(a, x) stays, in 60 digits."""
+    with mpmath.workdps(60):
+        a, x = mpmath.mpf(a), mpmath.mpf(x)
+        step = mpmath.mpf(10) ** -14 * a
+
+        def level(t: Any) -> Any:
+            return mpmath.gammainc(t, 0, x, regularized=True)
+
+        density = mpmath.exp((a - 1) * mpmath.log(x) - x - mpmath.loggamma(a))
+        below, here, above = level(a - step), level(a), level(a + step)
+        slope = -(above - below) / (2 * step) / density
+        by_a, by_x = mpmath.log(x) - mpmath.psi(0, a), (a - 1) / x - 1
+        bend = (above - 2 * here + below) / step**2 / density
+        return [float(slope), float(-bend - 2 * slope * by_a - slope**2 * by_x)]
+
+
+@pytest.mark.parametrize("a", [0.02, 0.4, 1.0, 3.7, 40.0, 480.0, 520.0, 2500.0, 1e5])
+def test_the_second_derivative_of_gamma_draws(a: float) -> None:
+    for seed in range(6):
+        key = random.key(seed)
+
+        def draw(t: Any, key: Any = key) -> Any:
+            return random.gamma(key, t)
+
+        x = float(draw(a))
+        first, second = true_derivatives(a, x)
+        assert float(fgrad.grad(draw)(a)) == pytest.approx(first, rel=1e-9)
+        # Relative to what it is made of, which cancels where a draw is near the mean.
+        scale = 1e-11 * abs(first) / a
+        for twice in (
+            fgrad.grad(fgrad.grad(draw)),
+            fgrad.jacfwd(fgrad.grad(draw)),
+            fgrad.jit(fgrad.grad(fgrad.jacfwd(draw))),
+            fgrad.jacfwd(fgrad.jacfwd(draw)),
+        ):
+            assert float(twice(a)) == pytest.approx(second, rel=1e-7, abs=scale)
+
+        def log_draw(t: Any, key: Any = key) -> Any:
+            return random.loggamma(key, t)
+
+        y = float(log_draw(a))
+        if y < -600.0:
+            continue
+        x = float(np.exp(y))
+        first, second = true_derivatives(a, x)
+        got = float(fgrad.grad(fgrad.grad(log_draw))(a))
+        assert got == pytest.approx(second / x - (first / x) ** 2, rel=1e-7, abs=scale)
+
+
+def test_the_second_derivative_of_very_small_draws() -> None:
+    """a log(x) - log Gamma(a + 1) stays, where x has no number: y'' follows in closed form."""
+    a = 1e-4
+    draw = lambda t: random.loggamma(random.key(0), t)  # noqa: E731
+    y = float(draw(a))
+    assert y < -1000.0
+    psi, psi1 = float(special.psi(a + 1)), float(special.polygamma(1, a + 1))
+    slope = (psi - y) / a
+    assert float(fgrad.grad(draw)(a)) == pytest.approx(slope, rel=1e-12)
+    assert float(fgrad.grad(fgrad.grad(draw))(a)) == pytest.approx(
+        (psi1 - 2 * slope) / a, rel=1e-10
+    )
+    # The draw itself is zero, and stays so.
+    assert float(fgrad.grad(fgrad.grad(lambda t: random.gamma(random.key(0), t)))(a)) == 0.0
+
+
+def test_means_of_second_derivatives_are_those_of_means() -> None:
+    shape, a, b = (SIZE,), 2.0, 3.0
+    twice = fgrad.hessian(lambda ab: random.beta(random.key(5), ab[0], ab[1], shape).mean())
+    got = twice(np.array([a, b]))
+    total = a + b
+    expected = np.array([[-2 * b, a - b], [a - b, 2 * a]]) / total**3
+    np.testing.assert_allclose(got, expected, atol=2e-3)
+    # The variance of t numbers is n/(n-2), with second derivative 4/(n-2)^3.
+    t = fgrad.grad(fgrad.grad(lambda n: (random.t(random.key(3), n, shape) ** 2).mean()))(12.0)
+    assert float(t) == pytest.approx(4.0 / 1000.0, rel=0.3)
+
+
+def test_the_third_derivative_of_gamma_draws_is_refused() -> None:
+    third = fgrad.grad(fgrad.grad(fgrad.grad(lambda a: random.gamma(random.key(0), a))))
     with pytest.raises(errors.NonDifferentiableError, match="stop_gradient"):
-        fgrad.grad(fgrad.grad(lambda a: random.gamma(random.key(0), a)))(2.0)
+        third(2.0)
 
 
 # ---- transforms ----------------------------------------------------------------------------------

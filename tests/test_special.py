@@ -23,6 +23,7 @@ from fgrad.errors import DTypeError, NonDifferentiableError
 from fgrad.primitives import special
 from fgrad.primitives.families import SINGLETONS
 from fgrad.primitives.incomplete_gamma import gammainc_slope
+from fgrad.primitives.incomplete_gamma_curvature import gammainc_curvature
 from fgrad.test_util import check_grads
 
 NAMES = sorted(
@@ -172,8 +173,7 @@ SMOOTH = [name for name in NAMES if getattr(special, name).differentiable]
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives_against_differences(name: str) -> None:
     function, xs = known(name, operands(name, seed=1, count=6))
-    # The second derivative of the incomplete gamma functions towards a is not known.
-    order = 1 if name.startswith("gammainc") else 2
+    order = samples.REAL_ORDER.get(name, 2)
     loose = 1e-5 if "inv" in name or name == "hyp2f1" else None
     check_grads(function, tuple(xs), order, atol=loose, rtol=loose)
 
@@ -300,16 +300,40 @@ def test_slope_of_the_incomplete_gamma_function_towards_a(a: float) -> None:
         assert float(gammainc_slope(a, x)) == pytest.approx(tail_slope(a, x), rel=5e-10, abs=1e-280)
 
 
-def test_slope_towards_a_does_not_depend_on_its_neighbours() -> None:
+def tail_curvature(a: float, x: float) -> float:
+    """``d^2/da^2 P(a, x)`` by differences of the small one of P and Q in 60 digits."""
+    ends = (0, x) if x < a else (x, mpmath.inf)
+    sign = 1 if x < a else -1
+    with mpmath.workdps(60):
+        step = mpmath.mpf(10) ** -12 * a
+        return float(
+            sign * mpmath.diff(lambda t: mpmath.gammainc(t, *ends, regularized=True), a, 2, h=step)
+        )
+
+
+@pytest.mark.parametrize("a", [1e-6, 0.3, 1.0, 2.5, 57.3, 900.0, 1200.0, 5e3])
+def test_second_derivative_of_the_incomplete_gamma_function_towards_a(a: float) -> None:
+    spread = np.sqrt(a) if a > 1 else 1.0
+    for x in (1e-3 * a, 0.8 * a, a, a + 0.5 * spread, a + 6 * spread):
+        expected = tail_curvature(a, x)
+        # Relative to the scale of P, since the derivative passes through zero.
+        scale = 1e-11 * min(1.0, abs(tail_slope(a, x)) / spread)
+        got = float(gammainc_curvature(a, x))
+        assert got == pytest.approx(expected, rel=5e-10, abs=scale + 1e-280)
+
+
+@pytest.mark.parametrize("function", [gammainc_slope, gammainc_curvature])
+def test_slope_towards_a_does_not_depend_on_its_neighbours(function: Callable[..., Any]) -> None:
     a = np.array([0.3, 5.0, 900.0, 2e3])
     x = np.array([2.0, 0.01, 950.0, 2e3])
-    together = gammainc_slope(a, x)
-    alone = [float(gammainc_slope(*pair)) for pair in zip(a, x, strict=True)]
+    together = function(a, x)
+    alone = [float(function(*pair)) for pair in zip(a, x, strict=True)]
     np.testing.assert_array_equal(together, alone)
 
 
-def test_slope_towards_a_at_its_ends_and_outside() -> None:
-    got = gammainc_slope([1.0, 1.0, -1.0, 1.0, np.inf], [0.0, np.inf, 1.0, -1.0, 1.0])
+@pytest.mark.parametrize("function", [gammainc_slope, gammainc_curvature])
+def test_slope_towards_a_at_its_ends_and_outside(function: Callable[..., Any]) -> None:
+    got = function([1.0, 1.0, -1.0, 1.0, np.inf], [0.0, np.inf, 1.0, -1.0, 1.0])
     np.testing.assert_array_equal(got, [0.0, 0.0, np.nan, np.nan, np.nan])
 
 

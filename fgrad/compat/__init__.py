@@ -10,8 +10,9 @@ in the packages that it imports. `uninstall` takes the names away again::
     import jax  # this is fgrad
     import optax  # and so is the jax in there
 
-Programs that were not written for fgrad assume numbers of 32 bits, so that `install` sets these, as
-JAX does. ``jax.__version__`` is `JAX_VERSION`, the release whose names and meanings fgrad follows.
+Programs that were not written for fgrad assume numbers of 32 bits, and that ``x[i]`` of an index out of
+range is the nearest element, so that `install` sets the flags ``enable_x64`` and ``index_out_of_range``
+accordingly. ``jax.__version__`` is `JAX_VERSION`, the release whose names and meanings fgrad follows.
 ``fgrad.compat.jax`` is the same module without `install`, for ``import fgrad.compat.jax as jax``.
 
 The page on compatibility in the documentation lists packages that work this way, and what stops others.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 from fgrad.compat import finder
 from fgrad.compat.errors import CompatibilityError
@@ -29,7 +31,7 @@ from fgrad.config import config
 
 __all__ = ["JAX_VERSION", "CompatibilityError", "install", "is_installed", "uninstall"]
 
-_before: dict[str, bool] = {}
+_before: dict[str, Any] = {}
 
 
 def install(*, enable_x64: bool | None = None) -> None:
@@ -70,7 +72,8 @@ def install(*, enable_x64: bool | None = None) -> None:
                 "packages that import it"
             )
         finder.install()
-        _before["enable_x64"] = config.enable_x64
+        _before.update({name: config.read(name) for name in ("enable_x64", "index_out_of_range")})
+        config.update("index_out_of_range", "jax")
     if enable_x64 is None:
         text = os.environ.get("JAX_ENABLE_X64", "")
         enable_x64 = text.lower() in ("1", "true", "yes", "on", "y", "t")
@@ -78,7 +81,7 @@ def install(*, enable_x64: bool | None = None) -> None:
 
 
 def uninstall() -> None:
-    """Take the names of JAX away, and set the width of numbers as it was before `install`.
+    """Take the names of JAX away, and set the flags as they were before `install`.
 
     What was imported from them goes on to work. Without `install`, this does nothing.
 
@@ -91,7 +94,9 @@ def uninstall() -> None:
     """
     if finder.is_installed():
         finder.uninstall()
-        config.update("enable_x64", _before.pop("enable_x64"))
+        for name, flag in _before.items():
+            config.update(name, flag)
+        _before.clear()
 
 
 def is_installed() -> bool:

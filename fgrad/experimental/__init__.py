@@ -13,7 +13,7 @@ __all__ = ["io_callback"]
 
 def __getattr__(name: str) -> Any:
     found: Any
-    if name in ("checkify", "jet", "ode"):
+    if name in ("checkify", "jet", "ode", "sparse"):
         return importlib.import_module(f"fgrad.experimental.{name}")
     if name == "enable_x64":
         new, found = "fgrad.enable_x64", _enable_x64

@@ -15,6 +15,7 @@ import numpy as np
 
 from fgrad.array import Array, is_array_like, plain
 from fgrad.avals import Shape
+from fgrad.config import config
 from fgrad.errors import (
     ArgumentError,
     IndexOutOfRangeError,
@@ -89,6 +90,8 @@ def getitem(x: Any, index: Any) -> Any:
     if type(index) is int and shape and -shape[0] <= index < shape[0]:
         rest = [slice(0, n, 1) for n in shape[1:]]
         return StaticIndex((index % shape[0], *rest))(x)
+    if config.index_out_of_range == "jax":
+        return gathered(x, parse(index, shape, check=False, fold=True), "clip")
     selection = parse(index, shape, check=isinstance(x, Tracer))
     return gathered(x, selection, "raise")
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import aval_of
+from fgrad.config import config
 from fgrad.errors import DTypeError, IndexOutOfRangeError, InPlaceError
 from fgrad.numpy._support import operand
 from fgrad.numpy.at import cast, index_mode
@@ -37,7 +38,10 @@ def index_operand(indices: Any, name: str, argument: str = "indices") -> Any:
 
 def moded(index: Any, size: int, mode: Any, name: str) -> tuple[Any, Any]:
     """An index and the primitive's mode for one of NumPy's, where "clip" takes negatives for 0."""
-    chosen = index_mode(mode, name, "raise")
+    usual = "raise"
+    if config.index_out_of_range == "jax":
+        usual = "clip" if name == "put" else "fill"
+    chosen = index_mode(mode, name, usual)
     if chosen in ("clip", "wrap") and not size and aval_of(index).size:
         raise IndexOutOfRangeError(
             f"{name}: an axis without elements is indexed; mode={mode!r} finds none there ({here()})"

@@ -14,7 +14,7 @@ import numpy as np
 
 NDArray = np.ndarray[Any, Any]
 
-_LARGE = 1e3
+LARGE = 1e3
 _TERMS = 2000
 _EPS = float(np.finfo(np.float64).eps)
 # Weights of the central difference at distances 1 to 4, and its step in units of the scale of P.
@@ -55,7 +55,7 @@ def gammainc_slope(a: Any, x: Any) -> NDArray:
     valid = (a > 0) & (x >= 0) & np.isfinite(a)
     answer[valid & ((x == 0) | np.isinf(x))] = 0.0
     inside = valid & (x > 0) & np.isfinite(x)
-    large = inside & (a > _LARGE)
+    large = inside & (a > LARGE)
     below = inside & ~large & (x < a + 1)
     above = inside & ~large & ~below
     with np.errstate(all="ignore"):
@@ -65,7 +65,7 @@ def gammainc_slope(a: Any, x: Any) -> NDArray:
     return answer
 
 
-def _prefactor(a: NDArray, x: NDArray) -> NDArray:
+def prefactor(a: NDArray, x: NDArray) -> NDArray:
     """``x**a exp(-x) / Gamma(a)``."""
     from scipy.special import gammaln
 
@@ -90,7 +90,7 @@ def _series(a: NDArray, x: NDArray) -> NDArray:
             break
         # What has converged stays: a result does not depend on its neighbours.
         total = np.where(active, total + change, total)
-    return _prefactor(a, x) * total  # type: ignore[no-any-return]
+    return prefactor(a, x) * total  # type: ignore[no-any-return]
 
 
 def _fraction(a: NDArray, x: NDArray) -> NDArray:
@@ -125,7 +125,7 @@ def _fraction(a: NDArray, x: NDArray) -> NDArray:
         if not active.any():
             break
         value, slope = np.where(active, now[1], value), np.where(active, next_slope, slope)
-    return -_prefactor(a, x) * (value * (np.log(x) - psi(a)) + slope)  # type: ignore[no-any-return]
+    return -prefactor(a, x) * (value * (np.log(x) - psi(a)) + slope)  # type: ignore[no-any-return]
 
 
 def _difference(a: NDArray, x: NDArray) -> NDArray:

@@ -6,7 +6,7 @@ key and its parameters. The number of random bits that a draw takes differs from
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from fgrad.avals import Aval, Shape, aval_of
 from fgrad.errors import NonDifferentiableError
 from fgrad.parameters import parameters
+from fgrad.primitives import gamma_quantile as quantile
 from fgrad.primitives import philox
 from fgrad.primitives.families import (
     General,
@@ -22,7 +23,6 @@ from fgrad.primitives.families import (
     creation_is_staged,
     match_aval,
 )
-from fgrad.primitives.incomplete_gamma import gammainc_slope
 from fgrad.primitives.shape import batched_operands
 from fgrad.primitives.special import SpecialFunction
 from fgrad.tracing import Primitive, derivative_rules
@@ -89,49 +89,40 @@ class _Sampler(Primitive):
 
 # ---- gamma numbers -------------------------------------------------------------------------------
 
-# Below this, two terms of the power series of the distribution function are exact.
-_SMALL = 1e-8
 
-
-def _log_slope(a: Any, y: Any) -> NDArray:
-    """The slope of ``y = log(x)`` towards a, where ``gammainc(a, x)`` stays what it is."""
-    from scipy.special import gammaln, psi
-
-    a, y = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(y, np.float64))
-    with np.errstate(all="ignore"):
-        x = np.exp(y)
-        near = (psi(a + 1) - y + x / (a + 1) ** 2) / (a - x + x / (a + 1))
-        log_weight = a * y - x - gammaln(a)
-        far = -gammainc_slope(a, x) / np.exp(log_weight)
-        return np.asarray(np.where(x < _SMALL, near, far))
-
-
-def _slope_of_log(*values: Any) -> Any:
-    a, y = values
-    return np.asarray(_log_slope(a, y)).astype(np.result_type(a, y))[()]
-
-
-def _slope(*values: Any) -> Any:
-    a, x = values
-    with np.errstate(all="ignore"):
-        slope = x * _log_slope(a, np.log(x))
-    # A draw that is zero, since its true value has no number, stays so.
-    return np.where(np.equal(x, 0), 0.0, slope).astype(np.result_type(a, x))[()]
-
-
-def _no_slope(z: Any, *xs: Any) -> Any:
+def _unknown(z: Any, *xs: Any) -> Any:
     raise NonDifferentiableError(
-        "the second derivative of draws of gamma, beta, dirichlet and t numbers towards their shapes is not "
+        "the third derivative of draws of gamma, beta, dirichlet and t numbers towards their shapes is not "
         "known; pass fgrad.lax.stop_gradient(a) where it is not wanted"
     )
 
 
+def _in_dtype(function: Callable[..., NDArray]) -> Callable[..., Any]:
+    """A function in float64, whose result has the dtype that its operands promote to."""
+
+    def run(*values: Any) -> Any:
+        return function(*values).astype(np.result_type(*values))[()]
+
+    return run
+
+
+def _slope(
+    name: str, function: Callable[..., NDArray], *partials: Callable[..., NDArray]
+) -> SpecialFunction:
+    parts = [
+        SpecialFunction(f"{name}_by_{which}", "ff", [_unknown, _unknown], _in_dtype(partial))
+        for which, partial in zip("ax", partials, strict=True)
+    ]
+    rules = [lambda z, a, x, part=part: part(a, x) for part in parts]
+    return SpecialFunction(name, "ff", rules, _in_dtype(function))
+
+
 #: The slopes of a draw and of its logarithm towards the shape, at a fixed level of the distribution.
-gamma_draw_slope: SpecialFunction = SpecialFunction(
-    "gamma_draw_slope", "ff", [_no_slope, _no_slope], _slope
+gamma_draw_slope: SpecialFunction = _slope(
+    "gamma_draw_slope", quantile.slope, quantile.slope_by_a, quantile.slope_by_x
 )
-log_gamma_draw_slope: SpecialFunction = SpecialFunction(
-    "log_gamma_draw_slope", "ff", [_no_slope, _no_slope], _slope_of_log
+log_gamma_draw_slope: SpecialFunction = _slope(
+    "log_gamma_draw_slope", quantile.log_slope, quantile.log_slope_by_a, quantile.log_slope_by_y
 )
 
 
@@ -139,7 +130,7 @@ log_gamma_draw_slope: SpecialFunction = SpecialFunction(
 class RandomGamma(_Sampler, General):
     """Gamma numbers of scale 1, or their logarithms.   u32[*b,words] f[*b,*shape] -> f[*b,*shape]
 
-    Their derivative towards a is that of the quantile function.
+    Their derivative towards a is that of the quantile function, and so is the second one.
     """
 
     shape: Shape

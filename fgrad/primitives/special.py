@@ -41,6 +41,7 @@ from fgrad.primitives.elementwise import (
     sub,
 )
 from fgrad.primitives.families import Partial, Ufunc, add, common_dtype, mul, neg
+from fgrad.primitives.incomplete_gamma_curvature import gammainc_curvature
 
 _PYTHON = (float, int, bool, complex)
 
@@ -328,6 +329,11 @@ def _gamma_density_by_a(z: Any, a: Any, x: Any) -> Any:
     return mul(z, select(equal(z, 0.0), 0.0, sub(log(x), digamma(a))))
 
 
+def _gamma_density_by_aa(z: Any, a: Any, x: Any) -> Any:
+    bend = sub(square(sub(log(x), digamma(a))), polygamma(1.0, a))
+    return mul(z, select(equal(z, 0.0), 0.0, bend))
+
+
 def _beta_density_by_x(z: Any, a: Any, b: Any, x: Any) -> Any:
     neighbours = sub(beta_density(sub(a, 1.0), b, x), beta_density(a, sub(b, 1.0), x))
     return mul(sub(add(a, b), 1.0), neighbours)
@@ -367,10 +373,20 @@ gammainc_by_a: SpecialFunction = SpecialFunction(
     "gammainc_by_a",
     "ff",
     [
-        _unknown("the second derivative of gammainc", "a"),
+        lambda z, a, x: gammainc_by_aa(a, x),
         lambda z, a, x: _gamma_density_by_a(gamma_density(a, x), a, x),
     ],
     _in_dtype(kernels.gammainc_slope),
+)
+#: The second derivative of `gammainc` towards a.
+gammainc_by_aa: SpecialFunction = SpecialFunction(
+    "gammainc_by_aa",
+    "ff",
+    [
+        _unknown("the third derivative of gammainc", "a"),
+        lambda z, a, x: _gamma_density_by_aa(gamma_density(a, x), a, x),
+    ],
+    _in_dtype(gammainc_curvature),
 )
 gammaincinv: SpecialFunction = SpecialFunction(
     "gammaincinv",

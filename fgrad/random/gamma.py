@@ -61,7 +61,7 @@ def gamma(
     Returns
     -------
     Array
-        Differentiable once towards a.
+        Differentiable twice towards a.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def loggamma(
     Returns
     -------
     Array
-        Differentiable once towards a.
+        Differentiable twice towards a.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def beta(
     Returns
     -------
     Array
-        Differentiable once towards a and b.
+        Differentiable twice towards a and b.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def dirichlet(
     Returns
     -------
     Array
-        Of shape ``(*shape, alpha.shape[-1])``. Differentiable once towards alpha.
+        Of shape ``(*shape, alpha.shape[-1])``. Differentiable twice towards alpha.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def chisquare(
     Returns
     -------
     Array
-        Differentiable once towards df.
+        Differentiable twice towards df.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def f(
     Returns
     -------
     Array
-        Differentiable once towards dfnum and dfden.
+        Differentiable twice towards dfnum and dfden.
 
     Raises
     ------
@@ -365,7 +365,7 @@ def t(
     Returns
     -------
     Array
-        Differentiable once towards df.
+        Differentiable twice towards df.
 
     Raises
     ------
@@ -413,7 +413,7 @@ def generalized_normal(
     Returns
     -------
     Array
-        Differentiable once towards p.
+        Differentiable twice towards p.
 
     Raises
     ------

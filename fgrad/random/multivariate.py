@@ -216,7 +216,7 @@ def ball(
     Returns
     -------
     Array
-        Of shape ``(*shape, d)``. Differentiable once towards p.
+        Of shape ``(*shape, d)``. Differentiable twice towards p.
 
     Raises
     ------

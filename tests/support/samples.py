@@ -93,7 +93,13 @@ DOMAINS: dict[str, tuple[Domain, ...]] = {
     "gammainc": (positive, positive),
     "gammaincc": (positive, positive),
     "gammainc_by_a": (positive, positive),
+    "gammainc_by_aa": (positive, positive),
     "gamma_draw_slope": (positive, positive),
+    "gamma_draw_slope_by_a": (positive, positive),
+    "gamma_draw_slope_by_x": (positive, positive),
+    "log_gamma_draw_slope": (positive, normal),
+    "log_gamma_draw_slope_by_a": (positive, normal),
+    "log_gamma_draw_slope_by_x": (positive, normal),
     "gammaincinv": (positive, share),
     "gammainccinv": (positive, share),
     "gamma_density": (positive, positive),
@@ -148,9 +154,11 @@ ORDERS: dict[str, tuple[int, ...]] = {
 #: Operands without a known slope: they are passed as integers, which are not differentiated.
 UNKNOWN: dict[str, tuple[int, ...]] = {
     "zeta": (0,),
-    "log_gamma_draw_slope": (0, 1),
-    "gamma_draw_slope": (0, 1),
-    "gammainc_by_a": (0,),
+    "log_gamma_draw_slope_by_a": (0, 1),
+    "log_gamma_draw_slope_by_x": (0, 1),
+    "gamma_draw_slope_by_a": (0, 1),
+    "gamma_draw_slope_by_x": (0, 1),
+    "gammainc_by_aa": (0,),
     "betainc": (0, 1),
     "betaincc": (0, 1),
     "betaincinv": (0, 1),
@@ -172,16 +180,17 @@ SLACK = {
 }
 #: How many derivatives are known, of real and of complex numbers.
 REAL_ORDER = {
-    "gammainc": 1,
-    "gammaincc": 1,
-    "gammaincinv": 1,
-    "gammainccinv": 1,
     "HouseholderQr": 0,
     "Hessenberg": 0,
     "Schur": 0,
-    "RandomGamma": 1,
-    "gamma_draw_slope": 0,
-    "log_gamma_draw_slope": 0,
+    "RandomGamma": 2,
+    "gammainc_by_a": 1,
+    "gamma_draw_slope": 1,
+    "log_gamma_draw_slope": 1,
+    "gamma_draw_slope_by_a": 0,
+    "gamma_draw_slope_by_x": 0,
+    "log_gamma_draw_slope_by_a": 0,
+    "log_gamma_draw_slope_by_x": 0,
 }
 COMPLEX_ORDER = {"digamma": 0, "gamma": 1, "loggamma": 1, "rgamma": 1}
 #: Operands that must not be close to each other, as the function bends where they are equal.

@@ -125,7 +125,7 @@ def _random_gamma(d: Draw) -> Sample:
     primitive = random_samplers.RandomGamma(shape, d.boolean())
     values = keys_and_numbers(d, shape, dtype, positive)
     # The derivative is that of the quantile function: no difference of draws shows it.
-    return Sample(primitive, values, smooth=False, order=1)
+    return Sample(primitive, values, smooth=False, order=2)
 
 
 @sample("RandomPoisson")
