@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fgrad.avals import Aval, aval_of
+from fgrad.avals import Aval
 from fgrad.compiler.fuse import Fused
 from fgrad.compiler.kernels import blocked
 from fgrad.compiler.plan import overwritten_operands
@@ -39,10 +39,11 @@ _WORDS = re.compile(r"\W+")
 _WORTH_DROPPING = 1 << 16
 
 
-# Numbers beyond may overflow where they take the dtype of an array.
-_LARGEST_NUMBER = 1e30
-#: Functions that take a number as they take an array of the dtype that it meets.
-_ON_NUMBERS = {
+# Of arrays up to this size, an operation costs little more than the call.
+_SMALL = 1 << 13
+# Integers up to this one are exact in every float.
+_LARGEST_NUMBER = 1 << 24
+_ARITHMETIC = {
     np.add,
     np.subtract,
     np.multiply,
@@ -53,7 +54,14 @@ _ON_NUMBERS = {
     np.greater_equal,
     np.less,
     np.less_equal,
+    np.equal,
+    np.not_equal,
 }
+
+
+def _takes_arrays(primitive: Any) -> bool:
+    """Whether an array without axes does all that a number does."""
+    return primitive is absorbing_product or getattr(primitive, "function", None) in _ARITHMETIC
 
 
 class Emitter:
@@ -86,7 +94,6 @@ class Emitter:
         self._overwritten: dict[Var, int] = {}
         #: How many loops there are around what is written.
         self.in_loop = 0
-        self._numbers: dict[Any, Any] = {}
         #: The arrays that results are written to, by name.
         self._targets: dict[Var, str] = {}
 
@@ -213,34 +220,35 @@ class Emitter:
         self._taken.add(name)
         return name
 
-    def beside(self, atom: Literal, name: str) -> str:
-        """A literal beside an array of its type may be a Python float, which reads better."""
-        dtype = atom.aval.dtype
-        if dtype is FLOAT64 or dtype is FLOAT32:
-            for aval in self.operands:
-                if aval.shape and aval.dtype == dtype:
-                    return self.scalar(float(atom.value))
-        return name
+    def beside(self, eqn: Eqn, atom: Literal, name: str) -> str:
+        """A number beside an array of floats: as a Python number it reads best, as an array it costs least."""
+        literal = atom.aval
+        arrays = [aval for aval in self.operands if aval.shape]
+        if (
+            not arrays
+            or arrays[0].dtype not in (FLOAT32, FLOAT64)
+            or literal.dtype.kind not in "if"
+        ):
+            return name
+        dtype = arrays[0].dtype
+        if literal.dtype != dtype and not literal.weak:
+            return name
+        small = arrays[0].size <= _SMALL and abs(atom.value) <= _LARGEST_NUMBER
+        if small and config.enable_x64 and _takes_arrays(eqn.primitive):
+            return self.number(float(atom.value), dtype)
+        return name if literal.weak else self.scalar(float(atom.value))
 
-    def number(self, eqn: Eqn, position: int) -> str | None:
-        """A name for an operand as an array without axes: ufuncs on small arrays take numbers in twice the time.
-
-        It has the type that the number takes beside the other operand.
-        """
-        value = eqn.inputs[position].value  # type: ignore[union-attr]
-        other = eqn.inputs[1 - position].aval
-        fits = type(value) in (int, float) or aval_of(value).dtype == other.dtype
-        if not other.shape or other.dtype not in (FLOAT32, FLOAT64) or not fits:
-            return None
-        if not abs(value) < _LARGEST_NUMBER:
-            return None
-        value, dtype = float(value), other.dtype
-        key = value.hex(), dtype
-        array = self._numbers.get(key)
-        if array is None:
-            array = self._numbers[key] = np.array(value, dtype)
+    def number(self, value: float, dtype: np.dtype[Any]) -> str:
+        """A name for a number as an array without axes: NumPy converts a Python number at every use."""
+        array = np.array(value, dtype)
+        key = "number", dtype, array.tobytes()
+        name = self._by_key.get(key)
+        if name is None:
             array.setflags(write=False)
-        return self.constant(array, f"number_{value!r}".replace("-", "minus_"))
+            text = repr(value).replace("-", "minus_").removesuffix(".0")
+            name = self.constant(array, f"number_{text}")
+            self._by_key[key] = name
+        return name
 
     # -- statements --
 
@@ -268,10 +276,7 @@ class Emitter:
         if isinstance(eqn.primitive, Elementwise):
             for i, atom in enumerate(eqn.inputs):
                 if type(atom) is Literal:
-                    number = None
-                    if self.in_loop and getattr(eqn.primitive, "function", None) in _ON_NUMBERS:
-                        number = self.number(eqn, i)
-                    names[i] = number or self.beside(atom, names[i])
+                    names[i] = self.beside(eqn, atom, names[i])
         return names
 
     def statement_into(self, eqn: Eqn, target: str) -> str | None:
