@@ -9,6 +9,7 @@ from fgrad.transforms.closure_convert import closure_convert
 from fgrad.transforms.custom_gradient import custom_gradient
 from fgrad.transforms.custom_jvp import custom_jvp
 from fgrad.transforms.custom_vjp import custom_vjp
+from fgrad.transforms.linear_call import linear_call
 from fgrad.transforms.symbolic_zero import (
     CustomVJPPrimal,
     SymbolicZero,
@@ -24,6 +25,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "custom_vjp_primal_tree_values",
+    "linear_call",
     "zero_from_primal",
 ]
 
