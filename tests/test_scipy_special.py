@@ -13,7 +13,7 @@ from support.against_jax import holds_against_jax
 from support.modules import jax
 
 import fgrad
-from fgrad.errors import ArgumentError, DTypeError, NonDifferentiableError
+from fgrad.errors import ArgumentError, DTypeError, NonDifferentiableError, ShapeError
 from fgrad.scipy import special
 
 RNG = np.random.default_rng(7)
@@ -132,7 +132,8 @@ def test_a_function_agrees_with_scipy(name: str) -> None:
 
 
 def test_every_public_function_is_compared() -> None:
-    compared = {name.removesuffix("_positive") for name in (*CALLS, *SCIPY_ONLY)} | {"sph_harm_y"}
+    compared = {name.removesuffix("_positive") for name in (*CALLS, *SCIPY_ONLY)}
+    compared |= {"sph_harm_y", "lpmn", "lpmn_values"}
     assert set(special.__all__) == compared
     assert {n for n in dir(jax.scipy.special) if n[0] != "_"} <= set(special.__all__)
 
@@ -284,3 +285,40 @@ def test_refusals() -> None:
         fgrad.grad(special.betainc)(1.0, 2.0, 0.5)
     with pytest.raises(DTypeError, match="erfinv"):
         special.erfinv(1j)
+
+
+@pytest.mark.parametrize(("m", "n"), [(0, 0), (3, 3), (2, 5), (5, 2), (4, 60)])
+def test_associated_legendre_functions(m: int, n: int) -> None:
+    """Those of SciPy, with and without the scale of spherical harmonics, and their slopes."""
+    z = np.array([-0.9, -0.2, 0.0, 0.3, 0.77, 0.999])
+    tables = sp.assoc_legendre_p_all(n, m, z, diff_n=1)[:, :, : m + 1].swapaxes(1, 2)
+    scaled = sp.sph_legendre_p_all(n, m, np.arccos(z))[0, :, : m + 1].swapaxes(0, 1)
+
+    def close(got: Any, expected: Any) -> None:
+        np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-12 * np.abs(expected).max())
+
+    close(special.lpmn_values(m, n, z, False), tables[0])
+    close(special.lpmn_values(m, n, z, True), scaled)
+    for got, expected in zip(special.lpmn(m, n, z), tables, strict=True):
+        close(got, expected)
+    if n > 10:
+        return
+    for normalized in (False, True):
+        holds_against_jax(lambda x, s=normalized: special.lpmn_values(m, n, x, s), None, (z[:-1],))
+    holds_against_jax(lambda x: special.lpmn(m, n, x), None, (z[:-1],))
+
+
+def test_ends_and_refusals_of_legendre_functions() -> None:
+    ends = np.array([-1.0, 1.0])
+    # At the ends, orders above 0 vanish, and the second has the slope -/+ 6 there.
+    values, slopes = special.lpmn(2, 2, ends)
+    np.testing.assert_array_equal(values[1:], 0.0)
+    np.testing.assert_array_equal(values[0], [[1.0, 1.0], [-1.0, 1.0], [1.0, 1.0]])
+    np.testing.assert_array_equal(slopes[2, 2], [6.0, -6.0])
+    assert special.lpmn_values(2, 2, ends.astype(np.float32), True).dtype == np.float32
+    with pytest.raises(ArgumentError, match=r"lpmn_values: m is -1 and n is 2"):
+        special.lpmn_values(-1, 2, ends, True)
+    with pytest.raises(ShapeError, match=r"lpmn: z has shape \(1, 2\)"):
+        special.lpmn(1, 2, ends[None])
+    with pytest.raises(DTypeError, match=r"lpmn: z is complex"):
+        special.lpmn(1, 2, ends * 1j)

@@ -88,6 +88,7 @@ from fgrad.scipy.special.integrals import (
     spence,
     zeta,
 )
+from fgrad.scipy.special.legendre import lpmn, lpmn_values
 from fgrad.scipy.special.softmaxes import (
     log_softmax,
     softmax,
@@ -150,6 +151,8 @@ __all__ = [
     "loggamma",
     "logit",
     "logsumexp",
+    "lpmn",
+    "lpmn_values",
     "multigammaln",
     "ndtr",
     "ndtri",
