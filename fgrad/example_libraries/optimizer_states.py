@@ -9,6 +9,11 @@ from typing import Any, NamedTuple, TypeAlias
 from fgrad import tree, tree_util
 from fgrad.errors import ArgumentError, TreeStructureError
 
+#: Names for annotations, as JAX has them.
+Params: TypeAlias = Any
+State: TypeAlias = Any
+Updates: TypeAlias = Params
+Step: TypeAlias = int
 Rules: TypeAlias = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
 
 
@@ -19,9 +24,9 @@ class Optimizer(NamedTuple):
     ``params_fn(state)`` the parameters in it.
     """
 
-    init_fn: Callable[[Any], Any]
-    update_fn: Callable[[Any, Any, Any], Any]
-    params_fn: Callable[[Any], Any]
+    init_fn: Callable[[Params], Any]
+    update_fn: Callable[[Any, Updates, Any], Any]
+    params_fn: Callable[[Any], Params]
 
 
 class OptimizerState(NamedTuple):
@@ -31,6 +36,10 @@ class OptimizerState(NamedTuple):
     tree_def: Any
     subtree_defs: Any
 
+
+InitFn: TypeAlias = Callable[[Params], OptimizerState]
+UpdateFn: TypeAlias = Callable[[Step, Updates, OptimizerState], OptimizerState]
+ParamsFn: TypeAlias = Callable[[OptimizerState], Params]
 
 tree_util.register_pytree_node(
     OptimizerState,

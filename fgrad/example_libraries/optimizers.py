@@ -15,10 +15,17 @@ from typing import Any
 from fgrad import numpy as fnp
 from fgrad.avals import aval_of
 from fgrad.example_libraries.optimizer_states import (
+    InitFn,
     JoinPoint,
     Optimizer,
     OptimizerState,
+    Params,
+    ParamsFn,
     Rules,
+    State,
+    Step,
+    UpdateFn,
+    Updates,
     optimizer,
     pack_optimizer_state,
     unpack_optimizer_state,
@@ -36,10 +43,17 @@ from fgrad.example_libraries.schedules import (
 )
 
 __all__ = [
+    "InitFn",
     "JoinPoint",
     "Optimizer",
     "OptimizerState",
+    "Params",
+    "ParamsFn",
     "Schedule",
+    "State",
+    "Step",
+    "UpdateFn",
+    "Updates",
     "adagrad",
     "adam",
     "adamax",
