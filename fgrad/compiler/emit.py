@@ -389,11 +389,14 @@ class Emitter:
             chunks.append((lines, live_in, live_out))
         return chunks
 
-    def found_nan(self, var: Var) -> str:
+    def found_nan(self, var: Var, silent: bool) -> str:
         """Whether a variable holds a NaN: if one does, the guarded program takes over."""
         name = self.var(var)
         if var.aval.size == 1:
             return f"{name} != {name}"
+        if var.aval.dtype.kind == "f" and not silent:
+            # A sum of squares may overflow, which warns.
+            return f"(nan := np.minimum.reduce({name}, axis=None)) != nan"
         if var.aval.size <= LARGE_FOR_DOT and var.aval.dtype.kind == "f":
             # A sum of squares is NaN exactly when an element is.
             squares = (
@@ -435,7 +438,7 @@ class Emitter:
                 # A kernel has looked at what it made block by block.
                 seen = eqn.primitive.looked_at if type(eqn.primitive) is Fused else ()
                 looks = [v for v in eqn.outputs if v in self.guards and v not in seen]
-                lines.extend(f"{indent}if {self.found_nan(v)}: return None" for v in looks)
+                lines.extend(f"{indent}if {self.found_nan(v, silent)}: return None" for v in looks)
             large = [v for v in gone if v in self._names and _bytes(v.aval) >= _WORTH_DROPPING]
             if large:
                 kept = {*self.constants, *[self.var(v) for v in eqn.outputs]}

@@ -257,7 +257,7 @@ def _kernel(
         (out,) = member.outputs
         loop.append(indent + _statement(emit, member, buffers, targets.get(out)))
         if emit.guards is not None and out in emit.guards and buffers.axes[out] is not None:
-            loop.append(f"{indent}if {emit.found_nan(out)}: return True")
+            loop.append(f"{indent}if {emit.found_nan(out, silent)}: return True")
     for var, outer in outside.items():
         emit.rename(var, outer)
     return "\n".join([*head, *loop])

@@ -15,7 +15,7 @@ from fgrad.compiler.fold import fold
 from fgrad.compiler.parts import gather_parts
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from fgrad.ir.passes import cse, dce, inline_calls
-from fgrad.primitives.elementwise import conj, div, real, stop_gradient, sub
+from fgrad.primitives.elementwise import conj, div, power, real, stop_gradient, sub
 from fgrad.primitives.families import (
     BroadcastTo,
     Convert,
@@ -95,6 +95,9 @@ class _Walk:
         """Operands as they were before they were stretched, where broadcasting stretches them anyway."""
         operands = list(inputs)
         for position, atom in enumerate(inputs):
+            if primitive is power and position == 1:
+                # NumPy takes roots and squares for a single exponent: other bits.
+                continue
             made_by, sources = self.maker(atom)
             source = sources[0] if type(made_by) is BroadcastTo else self.scalars.get(atom)
             if source is None:
@@ -113,9 +116,11 @@ class _Walk:
             if made_by is mul:
                 for i in (0, 1):
                     constant, other = operands[i], operands[1 - i]
-                    # A complex product has terms that cancel to zeros of another sign.
+                    # A complex product has terms that cancel to zeros of another sign, and integers
+                    # have no negative zero.
                     if type(constant) is Literal and out.aval.dtype.kind == "f":
-                        return mul, (Literal(-constant.value, constant.aval), other)
+                        if constant.aval.dtype.kind == "f":
+                            return mul, (Literal(-constant.value, constant.aval), other)
         if primitive is add or primitive is sub:
             made_by, operands = self.maker(inputs[1])
             if made_by is neg and operands[0].aval.dtype.kind in "fc":
@@ -146,11 +151,12 @@ class _Walk:
             return first
         if type(primitive) is Transpose:
             return first if list(primitive.permutation) == sorted(primitive.permutation) else None
+        # A complex product or quotient meets the zero beside the one: infinities become NaN.
         if primitive is mul or primitive is absorbing_product:
-            if _is_one(inputs[1]):
+            if _is_one(inputs[1]) and first.aval.dtype.kind != "c":
                 return first
-            return inputs[1] if _is_one(first) else None
-        if primitive is div:
+            return inputs[1] if _is_one(first) and inputs[1].aval.dtype.kind != "c" else None
+        if primitive is div and first.aval.dtype.kind != "c":
             return first if _is_one(inputs[1]) else None
         if primitive is sub:
             # Not so for sums: -0.0 + 0.0 is 0.0.

@@ -1,0 +1,58 @@
+"""Compiled programs that once gave something else than the eager function."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fgrad
+import fgrad.numpy as fnp
+
+
+def assert_same_bits(function: Any, *args: Any) -> None:
+    """The eager and the compiled function have equal results, signs of zeros and dtypes included."""
+    arrays = [fnp.asarray(a) for a in args]
+    with np.errstate(all="ignore"):
+        want, got = np.asarray(function(*arrays)), np.asarray(fgrad.jit(function)(*arrays))
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+    for part in (np.real, np.imag) if want.dtype.kind == "c" else (np.asarray,):
+        known = ~np.isnan(part(want))
+        np.testing.assert_array_equal(np.signbit(part(got))[known], np.signbit(part(want))[known])
+
+
+COMPLEX = np.array([complex(np.inf, 0.0), complex(-0.0, -1.0), complex(np.inf, -np.inf), 1 + 2j])
+REAL = np.array([1.0, -1.0, 0.0, -0.0, 2.5])
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x * 1.0, lambda x: 1 * x, lambda x: x / 1.0, lambda x: x - 0.0]
+)
+def test_complex_numbers_times_one(function: Any) -> None:
+    assert_same_bits(function, COMPLEX)
+
+
+@pytest.mark.parametrize(
+    "number", [0, 3, True, np.uint8(3), np.int8(-128), np.bool_(True), 0.0, np.float32(-2.0)]
+)
+def test_negated_multiples(number: Any) -> None:
+    assert_same_bits(lambda x: -(number * x), REAL)
+
+
+@pytest.mark.parametrize("exponent", [0.5, 2.0, -1.0, 3.0])
+def test_exponents_that_were_stretched(exponent: float) -> None:
+    x = np.random.default_rng(0).uniform(0.1, 3.0, 5000)
+    assert_same_bits(lambda x: x ** fnp.full(x.shape, exponent), x)
+
+
+def test_looks_for_nan_do_not_warn() -> None:
+    def function(x: Any) -> Any:
+        return fgrad.grad(lambda t: fnp.sum(fnp.sqrt(t) * t))(x) * 1e200
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = fgrad.jit(function)(np.arange(1.0, 9.0))
+    np.testing.assert_array_equal(got, function(np.arange(1.0, 9.0)))
