@@ -53,10 +53,15 @@ from fgrad.devices import (
     device_put_replicated,
     device_put_sharded,
     devices,
+    effects_barrier,
+    host_count,
+    host_id,
+    host_ids,
     local_device_count,
     local_devices,
     process_count,
     process_index,
+    process_indices,
 )
 from fgrad.dtypes import float0
 from fgrad.removed_names import removed_name as _removed_name
@@ -86,6 +91,8 @@ _guard(numpy, numpy.linalg, numpy.fft, tree, tree_util)
 __all__ = [
     "Array",
     "Device",
+    "NamedSharding",
+    "P",
     "ShapeDtypeStruct",
     "__version__",
     "__version_info__",
@@ -120,6 +127,7 @@ __all__ = [
     "devices",
     "disable_jit",
     "dtypes",
+    "effects_barrier",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
@@ -136,6 +144,9 @@ __all__ = [
     "fwd_and_bwd",
     "grad",
     "hessian",
+    "host_count",
+    "host_id",
+    "host_ids",
     "image",
     "jacfwd",
     "jacobian",
@@ -160,6 +171,7 @@ __all__ = [
     "pmap",
     "process_count",
     "process_index",
+    "process_indices",
     "profiler",
     "pure_callback",
     "random",
@@ -212,7 +224,8 @@ if _TYPE_CHECKING:
         tools,
         typing,
     )
-    from fgrad.sharding import make_mesh
+    from fgrad.sharding import NamedSharding, make_mesh
+    from fgrad.sharding import PartitionSpec as P
 
 # Namespaces that are imported when they are first asked for, since most programs start without them:
 # they put the boundaries around their functions themselves.
@@ -245,13 +258,17 @@ _LATER = frozenset(
 )
 
 
+#: Names that come from `fgrad.sharding` when they are asked for.
+_OF_SHARDING = {"NamedSharding": "NamedSharding", "P": "PartitionSpec", "make_mesh": "make_mesh"}
+
+
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
         return _importlib.import_module(f"fgrad.{name}")
     if name == "export":
         return _importlib.import_module("fgrad.transforms.export").export
-    if name == "make_mesh":
-        return _importlib.import_module("fgrad.sharding").make_mesh
+    if name in _OF_SHARDING:
+        return getattr(_importlib.import_module("fgrad.sharding"), _OF_SHARDING[name])
     return _removed_name(name)
 
 

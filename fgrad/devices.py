@@ -359,3 +359,38 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> P
         )
     first, *rest = shards
     return _tree.map(lambda *leaves: _placed(np.stack(leaves)), first, *rest)
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of all processes: there is one.
+
+    Parameters
+    ----------
+    backend : str, optional
+        Accepted and ignored.
+
+    Returns
+    -------
+    list of int
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> fgrad.process_indices()
+    [0]
+    """
+    return [0]
+
+
+#: Older names of the same.
+host_id, host_count, host_ids = process_index, process_count, process_indices
+
+
+def effects_barrier() -> None:
+    """Wait for all effects: they have happened when the function that has them returns.
+
+    Examples
+    --------
+    >>> import fgrad
+    >>> fgrad.effects_barrier()
+    """

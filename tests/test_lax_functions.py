@@ -350,6 +350,9 @@ def test_barriers_keep_values_and_slopes() -> None:
     for a, b in zip(fgrad.tree.leaves(got), fgrad.tree.leaves(tree), strict=True):
         np.testing.assert_array_equal(a, b)
     held(lambda m: lambda x: m.optimization_barrier(x) * 2.0, A)
+    laid_out = lambda x: lax.with_sharding_constraint({"x": x}, fgrad.P("data"))["x"] * 2.0  # noqa: E731
+    same(fgrad.jit(laid_out)(A), 2.0 * A)
+    check_grads(laid_out, (A,), 2)
 
 
 def test_the_function_for_this_platform() -> None:

@@ -234,6 +234,18 @@ def test_types_of_values() -> None:
     assert seen[0].dtype == np.float32
 
 
+def test_one_process_and_one_memory() -> None:
+    assert fgrad.host_id() == fgrad.process_index() == 0
+    assert fgrad.host_count() == fgrad.process_count() == 1
+    assert fgrad.host_ids() == fgrad.process_indices() == [0]
+    seen: list[float] = []
+    fgrad.jit(lambda x: fgrad.debug.callback(lambda v: seen.append(float(v)), x))(2.0)
+    fgrad.effects_barrier()
+    assert seen == [2.0]
+    assert fgrad.P("a") == fgrad.sharding.PartitionSpec("a")
+    assert fgrad.NamedSharding is fgrad.sharding.NamedSharding
+
+
 def test_versions() -> None:
     assert (
         ".".join(map(str, fgrad.__version_info__)) == fgrad.__version__ == fgrad.version.__version__

@@ -150,6 +150,7 @@ from fgrad.lax.platforms import (
     optimization_barrier,
     platform_dependent,
     rng_uniform,
+    with_sharding_constraint,
 )
 from fgrad.lax.products import (
     DotDimensionNumbers,
@@ -438,6 +439,7 @@ __all__ = [
     "transpose",
     "unstack",
     "while_loop",
+    "with_sharding_constraint",
     "zeta",
 ]
 

@@ -40,6 +40,30 @@ def optimization_barrier(operand: Any, /) -> Any:
     return _tree.map(lambda x: wrap(_operand(x, "optimization_barrier")), operand)
 
 
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """The same values: all devices share one memory, where an array lies in any layout.
+
+    Parameters
+    ----------
+    x : array_like, or tree of them
+    shardings : Sharding, PartitionSpec, or tree of them
+        Accepted for compatibility, without effect.
+
+    Returns
+    -------
+    Array, or tree of Array
+        Differentiable.
+
+    Examples
+    --------
+    >>> from fgrad import P, lax
+    >>> import numpy as np
+    >>> lax.with_sharding_constraint(np.ones(2), P("data"))
+    Array([1., 1.], dtype=float64)
+    """
+    return _tree.map(lambda leaf: wrap(_operand(leaf, "with_sharding_constraint")), x)
+
+
 def platform_dependent(
     *args: Any,
     default: Callable[..., Any] | None = None,
