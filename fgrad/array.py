@@ -99,7 +99,12 @@ def wrap(result: Any) -> Any:
     kind = type(result)
     if kind is ndarray:
         base = result.base
-        if result.flags.writeable or (base is not None and shares_writable(base)):
+        if result.flags.writeable or not (
+            base is None
+            # Said here for what most views are, since a call would double the time.
+            or (type(base) is ndarray and base.base is None and not base.flags.writeable)
+            or not shares_writable(base)
+        ):
             result = frozen(result.copy())
         array: Any = result.view(Array)
         array._value = result

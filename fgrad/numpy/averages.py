@@ -26,6 +26,7 @@ from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import Sum, broadcast_to, common_dtype, reshape, sum_over
 from fgrad.primitives.reduction import keep_axes
 from fgrad.primitives.shape import transpose
+from fgrad.tracing import Tracer
 
 _FLOAT16 = np.dtype(np.float16)
 
@@ -168,6 +169,8 @@ def _check_mean(center: Any, axes: tuple[int, ...], shape: tuple[int, ...], name
 
 def root(v: Any) -> Any:
     """The square root of a variance, with slope 0 at 0."""
+    if not isinstance(v, Tracer):
+        return p.sqrt(v)
     flat = p.equal(v, 0.0)
     return p.select(flat, 0.0, p.sqrt(p.select(flat, 1.0, v)))
 

@@ -237,7 +237,9 @@ def _has_negative_zero(number: Any) -> bool:
 
 
 def _default(dtype: Any, name: str) -> np.dtype[Any]:
-    return given_dtype(dtype, name) or dtypes.canonical(dtypes.FLOAT64)
+    if dtype is None:
+        return dtypes.canonical(dtypes.FLOAT64)
+    return dtypes.as_dtype(dtype, f"{name}: dtype")
 
 
 def zeros(

@@ -124,7 +124,7 @@ def reshape(
     x = operand(a, "reshape")
     own = shape_of(x)
     new_shape = inferred_shape(shape, math.prod(own), own, "reshape")
-    if _order(order, "reshape"):
+    if order != "C" and _order(order, "reshape"):
         return wrap(_reversed_axes(reshaped(_reversed_axes(x), new_shape[::-1])))  # type: ignore[no-any-return]
     return wrap(reshaped(x, new_shape))  # type: ignore[no-any-return]
 
@@ -152,7 +152,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     Array([1, 2, 3, 4], dtype=int64)
     """
     x = operand(a, "ravel")
-    if _order(order, "ravel"):
+    if order != "C" and _order(order, "ravel"):
         x = _reversed_axes(x)
     return wrap(reshaped(x, (math.prod(shape_of(x)),)))  # type: ignore[no-any-return]
 

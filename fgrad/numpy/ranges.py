@@ -26,6 +26,8 @@ from fgrad.primitives.shape import Concatenate, Iota, iota, moveaxis, static_ind
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown, has_tracers, make_known
 
+_REAL = (int, float)
+
 
 def known_number(x: Any, what: str) -> Any:
     """A number on which the size of an array depends."""
@@ -86,12 +88,15 @@ def arange(
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
-    if type(start) is type(stop) is type(step) is int:
+    kinds = {type(start), type(stop), type(step)}
+    if kinds.issubset(_REAL):
         numbers = [start, stop, step]
+        promoted = dtypes.canonical(dtypes.FLOAT64 if float in kinds else dtypes.INT64)
     else:
         given = [("start", start), ("stop", stop), ("step", step)]
         numbers = [known_number(x, f"arange: {name}") for name, x in given]
-    wanted = given_dtype(dtype, "arange") or common_dtype([aval_of(x) for x in numbers])
+        promoted = common_dtype([aval_of(x) for x in numbers])
+    wanted = given_dtype(dtype, "arange") or promoted
     if numbers[2] == 0:
         raise ArgumentError("arange: step is 0; give a step that reaches stop")
     first, last, by = (x.item() if isinstance(x, np.generic) else x for x in numbers)
@@ -106,6 +111,13 @@ def spaced(
     first: Any, last: Any, num: int, endpoint: bool, dtype: np.dtype[Any] | None, axis: int
 ) -> tuple[Any, Any]:
     """Evenly spaced inside values along a new axis, and their distance."""
+    if type(first) in _REAL and type(last) in _REAL and not creation_is_staged((num,)):
+        working = dtypes.canonical(dtypes.FLOAT64)
+        axis = normal_axis(axis, 1, "linspace")
+        values, step = np.linspace(
+            first, last, num, endpoint=endpoint, retstep=True, dtype=dtype or working, axis=axis
+        )
+        return frozen(values), working.type(step)
     first, last = p.cast_to_float(first), p.cast_to_float(last)
     working = common_dtype([aval_of(first), aval_of(last)])
     wanted = dtype or working

@@ -311,6 +311,8 @@ def repeat(
     shape = shape_of(x)
     position = normal_axis(0 if axis is None else axis, len(shape), "repeat")
     size = shape[position]
+    if type(repeats) is int and repeats >= 0 and total_repeat_length is None:
+        return wrap(_repeated(x, repeats, position))  # type: ignore[no-any-return]
     counts = operand(repeats, "repeat")
     aval = aval_of(counts)
     if aval.dtype.kind not in "iub":

@@ -511,14 +511,14 @@ def clip(
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if dtype_of(x).kind == "c":
         raise ArgumentError("clip: complex numbers have no order; clip real and imaginary parts")
-    limits = [operand(limit, "clip") for limit in (low, high) if limit is not None]
-    if not limits:
+    limits = [None if limit is None else operand(limit, "clip") for limit in (low, high)]
+    if low is None and high is None:
         return wrap(p.positive(x))  # type: ignore[no-any-return]
     try:
         result = x if low is None else p.maximum(limits[0], x)
-        return wrap(result if high is None else p.minimum(limits[-1], result))  # type: ignore[no-any-return]
+        return wrap(result if high is None else p.minimum(limits[1], result))  # type: ignore[no-any-return]
     except ShapeError:
-        fit("clip", x, *limits)
+        fit("clip", x, *[limit for limit in limits if limit is not None])
         raise
 
 

@@ -640,7 +640,12 @@ class Reshape(Linear):
 
     def impl(self, x: Any) -> Any:
         if type(x) is ndarray and self.shape:
-            return x.reshape(self.shape)
+            answer = x.reshape(self.shape)
+            base = answer.base
+            if base is not x and base is not None and base is not x.base:
+                # Elements that do not lie in order were copied, and nobody else has the copy.
+                base.setflags(write=False)
+            return answer
         if type(x) in _PYTHON:
             if not self.shape:
                 return x
@@ -678,6 +683,9 @@ class BroadcastTo(Linear):
             x = np.asarray(x, dtypes.canonical(np.asarray(x).dtype))
             # Nobody else holds this 0-d array.
             x.setflags(write=False)
+        if not x.ndim and x.dtype.kind in "biufc":
+            # What the gradients of sums are; NumPy's function takes three times as long.
+            return np.ndarray(self.shape, x.dtype, x, 0, (0,) * len(self.shape))
         return np.broadcast_to(x, self.shape)
 
     def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
@@ -762,10 +770,11 @@ class Full(NonDifferentiable):
         return Aval(self.shape, self.dtype)
 
     def impl(self) -> Any:
-        if not self.shape:
+        shape = self.shape
+        if not shape:
             return self.dtype.type(self.fill)
         if self.fill == 0 and not self.negative_zero:
-            return np.zeros(self.shape, self.dtype)
+            return np.zeros(shape, self.dtype)
         return np.full(self.shape, self.fill, self.dtype)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from fgrad import _tree
-from fgrad.array import snapshot, value, wrap
+from fgrad.array import Array, snapshot, value, wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.compiler.runtime import alias
 from fgrad.dtypes import float0, is_inexact
@@ -163,6 +163,16 @@ class CustomFunction:
             )
         return bound.args
 
+    def on_arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The answer to arrays that are not traced; NotImplemented for other arguments."""
+        if kwargs or len(args) != self._exact or self.nondiff:
+            return NotImplemented
+        for arg in args:
+            if type(arg) is not Array:
+                return NotImplemented
+        answer = self.fun(*args)
+        return answer if type(answer) is Array else self.application(args, {}).finished(answer)
+
     def application(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Application:
         """One call, with its arguments taken in."""
         args = self.positional(args, kwargs)
@@ -259,6 +269,10 @@ class Application:
     def restored(self, values: Sequence[Any]) -> Any:
         """The result as the user gets it."""
         return _tree.unflatten(self.out_treedef, [wrap(v) for v in values])
+
+    def finished(self, tree: Any) -> Any:
+        """An answer of the function as the user gets it."""
+        return self.restored(self.results(tree, self.owner.fun))
 
     def result_names(self) -> list[str]:
         tree = _tree.unflatten(self.out_treedef, range(self.out_treedef.num_leaves))

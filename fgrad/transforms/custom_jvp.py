@@ -144,6 +144,9 @@ class custom_jvp(CustomFunction):
             raise UndefinedRuleError(
                 f"{self.title} has no rule: give one with defjvp or defjvps before it is called"
             )
+        answer = self.on_arrays(args, kwargs)
+        if answer is not NotImplemented:
+            return answer
         application = self.application(args, kwargs)
         values = application.values
         trace = interpreter(values)

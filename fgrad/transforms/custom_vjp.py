@@ -142,6 +142,9 @@ class custom_vjp(CustomFunction):
             raise UndefinedRuleError(
                 f"{self.title} has no rule: give its forward and backward rules with defvjp before it is called"
             )
+        answer = self.on_arrays(args, kwargs)
+        if answer is not NotImplemented:
+            return answer
         application = self.application(args, kwargs)
         for number, setting in zip(self.nondiff, application.settings(), strict=True):
             _check_setting(self, number, setting)
