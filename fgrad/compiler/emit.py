@@ -14,7 +14,7 @@ import numpy as np
 
 from fgrad.avals import Aval
 from fgrad.compiler.fuse import Fused
-from fgrad.compiler.kernels import blocked
+from fgrad.compiler.kernels import ARITHMETIC, blocked
 from fgrad.compiler.plan import overwritten_operands
 from fgrad.compiler.runtime import alias, seal
 from fgrad.config import config
@@ -43,25 +43,11 @@ _WORTH_DROPPING = 1 << 16
 _SMALL = 1 << 13
 # Integers up to this one are exact in every float.
 _LARGEST_NUMBER = 1 << 24
-_ARITHMETIC = {
-    np.add,
-    np.subtract,
-    np.multiply,
-    np.true_divide,
-    np.maximum,
-    np.minimum,
-    np.greater,
-    np.greater_equal,
-    np.less,
-    np.less_equal,
-    np.equal,
-    np.not_equal,
-}
 
 
 def _takes_arrays(primitive: Any) -> bool:
     """Whether an array without axes does all that a number does."""
-    return primitive is absorbing_product or getattr(primitive, "function", None) in _ARITHMETIC
+    return primitive is absorbing_product or getattr(primitive, "function", None) in ARITHMETIC
 
 
 class Emitter:

@@ -24,15 +24,11 @@ _LEAST_ELEMENTS = 1 << 14
 _WORTH_THREADS = 250_000
 # Nanoseconds for an element of eight bytes.
 _CHEAP, _DEAR = 0.4, 5.0
-_CHEAP_FUNCTIONS = {
+ARITHMETIC = {
     np.add,
     np.subtract,
     np.multiply,
     np.true_divide,
-    np.negative,
-    np.absolute,
-    np.sqrt,
-    np.square,
     np.maximum,
     np.minimum,
     np.greater,
@@ -41,6 +37,12 @@ _CHEAP_FUNCTIONS = {
     np.less_equal,
     np.equal,
     np.not_equal,
+}
+_CHEAP_FUNCTIONS = ARITHMETIC | {
+    np.negative,
+    np.absolute,
+    np.sqrt,
+    np.square,
     np.logical_and,
     np.logical_or,
     np.logical_not,
