@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import jax.experimental.sparse.linalg
@@ -64,6 +65,12 @@ def test_eigenvalues_are_those_of_jax() -> None:
     np.testing.assert_allclose(np.abs(ours[1].T @ np.asarray(theirs[1])), np.eye(3), atol=1e-5)
     assert [x.dtype for x in ours] == [x.dtype for x in theirs]
     assert int(ours[2]) <= 1.5 * int(theirs[2])
+
+
+def test_the_module_is_where_jax_has_it() -> None:
+    module = importlib.import_module("fgrad.experimental.sparse.linalg")
+    assert module.lobpcg_standard is lobpcg_standard
+    assert module is fgrad.experimental.sparse.linalg
 
 
 def test_limits_and_precision() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import fgrad.numpy as fnp
 from fgrad.array import Array
 from fgrad.errors import ArgumentError, ConcretizationTypeError, DTypeError, ShapeError
+from fgrad.experimental import sparse_linalg as linalg
 from fgrad.numpy._support import ArrayLike, DTypeLike, normal_axes, static_int, static_shape
 from fgrad.source_info import guard as _guard
 from fgrad.source_info import guard_methods as _guard_methods
@@ -36,6 +37,7 @@ __all__ = [
     "bcsr_todense",
     "empty",
     "eye",
+    "linalg",
     "todense",
 ]
 
@@ -836,5 +838,7 @@ def _only_bcoo(name: str, sparse_format: str) -> None:
         raise ArgumentError(f"{name}: sparse_format is {sparse_format!r}; give 'bcoo'")
 
 
+# Where JAX has it, a module of this one.
+_sys.modules[f"{__name__}.linalg"] = linalg
 _guard(_sys.modules[__name__])
 _guard_methods(BCOO, BCSR)
