@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support.gradients import close
-from support.modules import fgrad, fnp
+from support.modules import IS_JAX, fgrad, fnp
+
+from fgrad.ir.jaxpr import sub_jaxprs
 
 lax = fgrad.lax
 Function = Callable[[Any], Any]
@@ -193,3 +195,36 @@ def test_a_while_loop_on_known_values_is_differentiated(within: str) -> None:
         return
     for name in ("grad", "reverse over reverse") if within != "custom_vjp" else ("grad",):
         close(TRANSFORMS[name](program)(X), TRANSFORMS[name](plain)(X))
+
+
+def sines(f: Function) -> int:
+    """How often a recorded function computes the sine of the innermost one, all branches and steps counted."""
+
+    def count(jaxpr: Any) -> int:
+        total = 0
+        for eqn in jaxpr.eqns:
+            total += eqn.primitive.name == "sin"
+            times = getattr(eqn.primitive, "length", 1)
+            total += times * sum(count(body) for body in sub_jaxprs(eqn.primitive))
+        return total
+
+    return count(fgrad.make_jaxpr(f)(X))
+
+
+@pytest.mark.skipif(IS_JAX, reason="it looks into programs of fgrad")
+@pytest.mark.parametrize("outer", CONSTRUCTS)
+@pytest.mark.parametrize("within", CONSTRUCTS)
+def test_derivatives_of_pairs_compute_nothing_again(outer: str, within: str) -> None:
+    program = CONSTRUCTS[outer][0](CONSTRUCTS[within][0](inner))
+    once = sines(program)
+    assert once > 0
+    names = (outer, within)
+    if "custom_vjp" not in names:
+        assert sines(lambda x: fgrad.jvp(program, (x,), (x[::-1],))) == once
+    if any(name.startswith("while") for name in names):
+        return
+    # The slope of the sine is a cosine, so that each further sine is one computed again: by a checkpoint, or by
+    # the rule of `in_custom_vjp`, which calls `vjp`.
+    again = sum(name in ("checkpoint", "custom_vjp") for name in names)
+    found = sines(fgrad.value_and_grad(lambda x: fnp.sum(program(x))))
+    assert found == once if not again else once <= found <= (1 + again) * once

@@ -108,6 +108,8 @@ def _regrouped(scan: Any, body: Jaxpr) -> Jaxpr:
         made.update(dict.fromkeys(eqn.outputs, index))
         if eqn.primitive is not add or eqn.outputs[0].aval.dtype.kind not in "fc":
             continue
+        if not _is_short(eqn):
+            continue
         for inner, free in (eqn.inputs, eqn.inputs[::-1]):
             at = made.get(inner)
             if at is None or eqns[at].primitive is not add or reads[inner] > 1 or free in changing:
