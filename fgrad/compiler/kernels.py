@@ -169,7 +169,8 @@ def blocked(emit: Any, eqn: Eqn, indent: str) -> list[str]:
             combine = f"np.{COMBINED_BY[type(maker)].__name__}.reduce({parts}, axis=0)"
             after.append(f"{name} = {combine}  # {emit.kind(var.aval)}")
     kernel = emit.unused(f"{emit.name}_blocks")
-    arguments = ", ".join([*operands, *filter(None, results)])
+    # Two operands of a branch may be one variable of the program around it.
+    arguments = ", ".join(dict.fromkeys([*operands, *filter(None, results)]))
     if _cost(primitive) >= _WORTH_THREADS and count > 1:
         run = f"{emit.constant(run_blocks, 'run_blocks')}({kernel}, {count}, {arguments})"
     else:
@@ -203,8 +204,9 @@ def _kernel(
     shape = "x".join(
         map(str, max((e.outputs[0].aval for e in body.eqns), key=lambda a: a.size).shape)
     )
+    parameters = dict.fromkeys([first, last, *operands, *filter(None, results)])
     head = [
-        f"def {name}({', '.join([first, last, *operands, *filter(None, results)])}):",
+        f"def {name}({', '.join(parameters)}):",
         f"    # {shape} elements, {length} of {size} at a time",
     ]
     pieces: list[str] = []
