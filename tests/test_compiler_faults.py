@@ -10,6 +10,7 @@ import pytest
 
 import fgrad
 import fgrad.numpy as fnp
+from fgrad.compiler import fuse
 
 
 def assert_same_bits(function: Any, *args: Any) -> None:
@@ -46,6 +47,21 @@ def test_negated_multiples(number: Any) -> None:
 def test_exponents_that_were_stretched(exponent: float) -> None:
     x = np.random.default_rng(0).uniform(0.1, 3.0, 5000)
     assert_same_bits(lambda x: x ** fnp.full(x.shape, exponent), x)
+
+
+@pytest.mark.parametrize("function", [lambda x, y: x + -y, lambda x, y: x - -y])
+def test_negated_reals_beside_complex_numbers(function: Any) -> None:
+    x = np.array([complex(1.0, -0.0), complex(-0.0, 0.0)])
+    assert_same_bits(function, x, np.array([1.0, -0.0]))
+
+
+def test_operands_given_to_a_branch_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuse, "SMALLEST", 2)
+
+    def function(x: Any) -> Any:
+        return fgrad.lax.cond(x[0] > 0, lambda a, b: a * fnp.sin(b) + b, lambda a, b: a - b, x, x)
+
+    assert_same_bits(function, REAL)
 
 
 def test_looks_for_nan_do_not_warn() -> None:

@@ -123,7 +123,9 @@ class _Walk:
                             return mul, (Literal(-constant.value, constant.aval), other)
         if primitive is add or primitive is sub:
             made_by, operands = self.maker(inputs[1])
-            if made_by is neg and operands[0].aval.dtype.kind in "fc":
+            # Beside a complex number, a real one has a positive zero for its imaginary part.
+            kind = out.aval.dtype.kind
+            if made_by is neg and kind in "fc" and operands[0].aval.dtype.kind == kind:
                 return (sub if primitive is add else add), (inputs[0], operands[0])
         return primitive, inputs
 
