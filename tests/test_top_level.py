@@ -173,6 +173,10 @@ def test_the_config_of_old_imports() -> None:
         old = fgrad.experimental.disable_x64
     with old():
         assert fnp.ones(1).dtype == np.float32
+    with pytest.warns(DeprecationWarning, match=r"use fgrad\.example_libraries\.optimizers"):
+        assert fgrad.experimental.optimizers is fgrad.example_libraries.optimizers
+    with pytest.warns(DeprecationWarning, match=r"use fgrad\.sharding\.PartitionSpec"):
+        assert fgrad.experimental.PartitionSpec is fgrad.P
 
 
 @pytest.mark.parametrize(

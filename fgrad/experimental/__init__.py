@@ -17,6 +17,14 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"fgrad.experimental.{name}")
     if name == "enable_x64":
         new, found = "fgrad.enable_x64", _enable_x64
+    elif name in ("optimizers", "stax"):
+        new = f"fgrad.example_libraries.{name}"
+        found = importlib.import_module(new)
+    elif name == "PartitionSpec":
+        new, found = (
+            "fgrad.sharding.PartitionSpec",
+            importlib.import_module("fgrad.sharding").PartitionSpec,
+        )
     elif name == "disable_x64":
         new, found = "fgrad.enable_x64(False)", partial(_enable_x64, False)
     else:
