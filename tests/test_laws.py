@@ -393,7 +393,7 @@ def drawn(name: str, draw: Draw) -> Sample | None:
 NOT_OF_SIZE = {
     "scalar": frozenset(
         "Concatenate Iota Eye Tri Argmax Argmin Cumsum Cumprod Cummax Cummin Cumlogsumexp "
-        "LinearRecurrence Gather AddAt "
+        "LinearRecurrence Gather AddAt DynamicSlice DynamicEmbed DynamicUpdate "
         "ScatterSet ScatterAdd ScatterMultiply ScatterMin ScatterMax ProductOfOthers StableOrder "
         "Sort Argsort "
         "Permute Argpartition Lexsort Searchsorted Nonzero Bincount Unique "

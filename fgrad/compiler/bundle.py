@@ -167,11 +167,11 @@ class Bundle:
             )
         return f"{self.module('numpy')}.{'bool_' if dtype.kind == 'b' else dtype.name}"
 
-    def _array(self, array: np.ndarray[Any, Any]) -> str:
+    def _array(self, array: np.ndarray[Any, Any], own: str = "") -> str:
         known = self._arrays.get(id(array))
         if known is not None:
             return known
-        name = self._arrays[id(array)] = self.name("array")
+        name = self._arrays[id(array)] = own or self.name("array")
         if array.size <= _INLINE_ELEMENTS and array.dtype.kind in "biufc" and _is_plain(array):
             text = f"np.array({array.tolist()!r}, {self._dtype_class(array.dtype)})"
             self.module("numpy")
@@ -271,7 +271,7 @@ class Bundle:
             if value.__qualname__.isidentifier() and place not in self._names:
                 self.definition(*place, own=name)
                 return ""
-        text = self.reference(value)
+        text = self._array(value, name) if isinstance(value, np.ndarray) else self.reference(value)
         return "" if text == name else f"{name} = {text}"
 
     def definition(self, module: str, name: str, own: str = "") -> str:

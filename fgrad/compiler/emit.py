@@ -298,14 +298,15 @@ class Emitter:
         kinds = ", ".join([self.kind(v.aval) for v in eqn.outputs])
         position = self.overwritten(eqn.outputs[0]) if eqn.outputs else None
         target = self._targets.get(eqn.outputs[0]) if eqn.outputs else None
+        written_over: Any = None
         if target is None and position is not None:
-            target = self.atom(eqn.inputs[position])
+            written_over = eqn.inputs[position]
+            target = self.atom(written_over)
         if target is not None:
             statement = self.statement_into(eqn, target)
             if statement is not None:
                 (out,) = eqn.outputs
-                written_over: Any = eqn.inputs[position or 0]
-                if out in self._targets or (out.name is None and written_over.name is None):
+                if written_over is None or (out.name is None and written_over.name is None):
                     self._names[out] = target
                     return f"{statement}  # {kinds}"
                 # What has the user's name for one value is not another one.

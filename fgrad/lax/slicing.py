@@ -12,10 +12,9 @@ from fgrad.errors import ArgumentError, DTypeError, IndexOutOfRangeError, ShapeE
 from fgrad.numpy._support import ArrayLike, normal_axis, shape_of, static_int, static_shape, wrap
 from fgrad.numpy._support import operand as _operand
 from fgrad.primitives import elementwise as p
+from fgrad.primitives.dynamic_blocks import BlockStart, DynamicSlice, DynamicUpdate
 from fgrad.primitives.families import reshape
-from fgrad.primitives.indexing import Gather
-from fgrad.primitives.scatter import ScatterSet
-from fgrad.primitives.shape import iota, static_index
+from fgrad.primitives.shape import static_index
 
 
 def slice(
@@ -173,9 +172,7 @@ def _start(index: ArrayLike, size: int, length: int, name: str, from_end: bool) 
         raise DTypeError(f"{name}: a start index has dtype {aval.dtype}, expected an integer")
     if type(start) is int:
         return max(0, min(start + size if start < 0 and from_end else start, size - length))
-    if from_end and aval.dtype.kind == "i":
-        start = p.select(p.less(start, 0), p.add(start, size), start)
-    return p.minimum(p.maximum(start, 0), size - length)
+    return BlockStart(size, size - length, from_end)(start)
 
 
 def _starts(
@@ -207,14 +204,10 @@ def _block(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
         for start, size in zip(starts, sizes, strict=True)
     ]
     x = static_index(x, known)
-    for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-        if type(start) is not int and size != shape[axis]:
-            x = Gather((axis,), "promise_in_bounds", place=axis)(x, _range(start, size))
-    return x
-
-
-def _range(start: Any, size: int) -> Any:
-    return p.add(iota(size), p.convert(start, iota(0).dtype))
+    axes = [a for a, n in enumerate(shape) if type(starts[a]) is not int and sizes[a] != n]
+    if not axes:
+        return x
+    return DynamicSlice(tuple(axes), tuple([sizes[a] for a in axes]))(x, *[starts[a] for a in axes])
 
 
 def dynamic_slice(
@@ -404,18 +397,8 @@ def _updated(
     partial = [axis for axis, n in enumerate(shape) if sizes[axis] != n]
     if not partial:
         return wrap(block)  # type: ignore[no-any-return]
-    # The indexed axes are neighbours, so that updates keep the order of their axes.
-    first, last = partial[0], partial[-1]
-    axes = tuple(range(first, last + 1))
-    indices = [
-        reshape(
-            _range(starts[axis], sizes[axis]),
-            (*(1,) * (axis - first), sizes[axis], *(1,) * (last - axis)),
-        )
-        for axis in axes
-    ]
-    put = ScatterSet(axes, "promise_in_bounds", first, True)
-    return wrap(put(x, block, *indices))  # type: ignore[no-any-return]
+    put = DynamicUpdate(tuple(partial))
+    return wrap(put(x, block, *[starts[axis] for axis in partial]))  # type: ignore[no-any-return]
 
 
 def dynamic_update_slice_in_dim(

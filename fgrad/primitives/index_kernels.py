@@ -24,6 +24,8 @@ MODES: tuple[str, ...] = get_args(Mode)
 
 # Rows of fewer elements in all are added one by one; from the second size on a sparse product pays.
 _FLATTENED_ADDITION = 512
+# Up to this many, finding flat positions costs more than it saves.
+_FEW_UPDATES = 256
 _SPARSE_ADDITION = 32_768
 _SPARSE_DTYPES = "fdFD"
 
@@ -177,6 +179,24 @@ def gather(
     return placed(answer, found_at, place, len(shape))
 
 
+def taken(x: Any, index: Any, axis: int) -> Any:
+    """The elements at an index array along one axis of an array that has some."""
+    try:
+        if x.flags.c_contiguous:
+            return x.take(index, axis)
+        return x[(*(slice(None),) * axis, index)]
+    except IndexError:
+        raise out_of_range((index,), (axis,), x.shape) from None
+
+
+def picked(x: Any, *indices: Any) -> Any:
+    """The elements at an index into the first axes."""
+    try:
+        return x[indices]
+    except IndexError:
+        raise out_of_range(indices, range(len(indices)), x.shape) from None
+
+
 def placed(x: Any, source: int, destination: int, count: int) -> Any:
     """A fresh array with `count` adjacent axes moved to where they belong."""
     moved = move_block(x, source, destination, count)
@@ -213,6 +233,11 @@ def scatter(
         if key is not None:
             owner[key] = updates if kind == "set" else _COMBINE[kind](owner[key], updates)
         return owner
+    if refuses(mode) and not place and x.size and axes == tuple(range(len(axes))):
+        one_axis = len(axes) == x.ndim == 1
+        if updates.size <= _FEW_UPDATES or (one_axis and kind != "set"):
+            # NumPy looks for positions out of range itself.
+            return _native(kind, x if fresh else np.array(x, order="C"), updates, indices, one_axis)
     flat, kept = flat_positions(indices, axes, x.shape, mode)
     index_rank = max([np.ndim(index) for index in indices])
     if adjacent(axes):
@@ -237,6 +262,22 @@ def scatter(
         owner.setflags(write=False)
         whole = owner.transpose(np.argsort([*axes, *rest]))
     return whole
+
+
+def _native(kind: str, owner: Any, updates: Any, indices: Sequence[Any], one_axis: bool) -> Any:
+    """Combine updates at an index into the first axes."""
+    key: Any = tuple([as_positions(index) for index in indices])
+    if one_axis:
+        # One axis is what ufunc.at is fast for.
+        (key,), updates = [key[0].reshape(-1)], updates.reshape(-1)
+    try:
+        if kind == "set":
+            owner[key] = updates
+        else:
+            _COMBINE[kind].at(owner, key, updates)
+    except IndexError:
+        raise out_of_range(indices, range(len(indices)), owner.shape) from None
+    return owner
 
 
 _COMBINE = {

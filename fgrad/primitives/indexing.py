@@ -142,6 +142,20 @@ class Gather(Indexed, Linear):
             found_at = min(axes) if index_kernels.adjacent(sorted(axes)) else 0
         return index_kernels.placed(answer, found_at, self.place, rank)
 
+    def lower(self, emit: Any, *names: str) -> str:
+        x, *indices = emit.operands
+        axes = self.axes
+        rank = max([len(index.shape) for index in indices])
+        wide = any([index.dtype == np.uint64 for index in indices])
+        if refuses(self.mode) and x.size and not wide:
+            if len(axes) == 1 and rank and self.place == axes[0]:
+                take = emit.constant(index_kernels.taken, "taken")
+                return f"{take}({names[0]}, {names[1]}, {axes[0]})"
+            if axes == tuple(range(len(axes))) and not (rank and self.place):
+                pick = emit.constant(index_kernels.picked, "picked")
+                return f"{pick}({', '.join(names)})"
+        return super().lower(emit, *names)
+
     def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
         x, *indices = args
         return (AddAt(self.axes, x.shape, self.mode, self.place)(ct, *indices),)

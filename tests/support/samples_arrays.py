@@ -17,6 +17,7 @@ from fgrad.primitives import (
     convolution,
     cosine_transform,
     cumulative,
+    dynamic_blocks,
     families,
     fft,
     indexing,
@@ -422,6 +423,61 @@ def _gather(d: Draw) -> Sample:
 
     # NaN is what a missing element is: no number to take differences of.
     return Sample(primitive, values, smooth=mode != "fill")
+
+
+def _block(d: Draw) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Any]:
+    """A shape, axes of it, the sizes of a block along these, and a maker of its positions."""
+    shape = d.shape(1)
+    axes = d.subset(range(len(shape))) or (len(shape) - 1,)
+    sizes = tuple([d.integer(0, shape[axis]) for axis in axes])
+    kind = d.choice((np.int64, np.int32, np.uint8, int))
+
+    def starts(rng: np.random.Generator) -> list[Any]:
+        room = [shape[axis] - size for axis, size in zip(axes, sizes, strict=True)]
+        return [kind(rng.integers(0, n + 1)) for n in room]
+
+    return shape, axes, sizes, starts
+
+
+@sample("BlockStart")
+def _block_start(d: Draw) -> Sample:
+    shape, dtype = d.shape(), np.dtype(d.choice(("int64", "int32", "int8", "uint8", "uint64")))
+    size = d.integer(0, 9)
+    primitive = dynamic_blocks.BlockStart(size, d.integer(0, size), d.boolean())
+    low = 0 if dtype.kind == "u" else -12
+
+    def values(rng: np.random.Generator) -> tuple[Any, ...]:
+        return (np.asarray(rng.integers(low, 13, shape)).astype(dtype)[()],)
+
+    return Sample(primitive, values)
+
+
+@sample("DynamicSlice")
+def _dynamic_slice(d: Draw) -> Sample:
+    shape, axes, sizes, starts = _block(d)
+    dtype = d.dtype(INEXACT)
+    primitive = dynamic_blocks.DynamicSlice(axes, sizes)
+    return Sample(primitive, lambda rng: (numbers(rng, shape, dtype), *starts(rng)))
+
+
+@sample("DynamicEmbed")
+def _dynamic_embed(d: Draw) -> Sample:
+    shape, axes, sizes, starts = _block(d)
+    dtype = d.dtype(INEXACT)
+    part = dynamic_blocks.block_shape(shape, axes, sizes)
+    primitive = dynamic_blocks.DynamicEmbed(axes, shape)
+    return Sample(primitive, lambda rng: (numbers(rng, part, dtype), *starts(rng)))
+
+
+@sample("DynamicUpdate")
+def _dynamic_update(d: Draw) -> Sample:
+    shape, axes, sizes, starts = _block(d)
+    dtype = d.dtype(INEXACT)
+    part = dynamic_blocks.block_shape(shape, axes, sizes)
+    return Sample(
+        dynamic_blocks.DynamicUpdate(axes),
+        lambda rng: (numbers(rng, shape, dtype), numbers(rng, part, dtype), *starts(rng)),
+    )
 
 
 @sample("AddAt")
