@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from fgrad.array import Array
 from fgrad.avals import aval_of
+from fgrad.dtypes import canonical
 from fgrad.errors import ArgumentError, DTypeError, ShapeError
 from fgrad.numpy._support import ArrayLike, shape_of, static_shape, wrap
 from fgrad.numpy._support import operand as _operand
@@ -74,7 +75,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     if kind is FftType.RFFT and aval.dtype.kind != "f":
         raise DTypeError(f"{name}: RFFT takes floats, got {aval.dtype}; convert them, or use FFT")
     if kind is not FftType.RFFT:
-        inside = p.convert(inside, complex_of(aval.dtype))
+        inside = p.convert(inside, canonical(complex_of(aval.dtype)))
     last = len(shape) - 1
     others = tuple(range(len(shape) - count, last))
     if kind is FftType.RFFT:
