@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -490,3 +492,35 @@ def test_options_of_other_machines_are_taken() -> None:
 def test_bad_arguments_are_named(call: Any, error: type[FgradError], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize("padding", ["SAME", "SAME_LOWER", "VALID", ((1, 2), (0, 3))])
+def test_kinds_of_padding(padding: Any) -> None:
+    for shape, window, strides in [((5, 8), (2, 3), (1, 2)), ((7, 4), (3, 2), (2, 3))]:
+        got = lax.padtype_to_pads(shape, window, strides, padding)
+        if isinstance(padding, str):
+            expected = jlax.padtype_to_pads(shape, window, strides, padding)
+        else:
+            expected = padding
+        assert [tuple(map(int, pair)) for pair in got] == [tuple(map(int, p)) for p in expected]
+
+
+def test_the_value_of_one_example() -> None:
+    x = RNG.normal(size=(4, 3))
+    f = fgrad.vmap(lambda v: lax.pbroadcast(v, "i", 2), axis_name="i")
+    same(f(x), np.broadcast_to(x[2], x.shape))
+    same(fgrad.jit(f)(x), np.broadcast_to(x[2], x.shape))
+    weights = RNG.normal(size=x.shape)
+    slopes = fgrad.vjp(f, x)[1](weights)[0]
+    same(slopes, np.where(np.arange(4)[:, None] == 2, weights.sum(0), 0.0))
+
+
+def test_no_name_of_lax_escapes() -> None:
+    """Every name of the namespace occurs in a test: as a function that is called, or in a table."""
+    folder = Path(__file__).parent
+    pages = [*folder.glob("test_*.py"), *(folder / "support").glob("*.py")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    called = set(re.findall(r"\b(?:lax|m|jlax)\.(\w+)", text))
+    listed = {word for line in re.findall(r'"([\w ]+)"', text) for word in line.split()}
+    types = {name for name in lax.__all__ if name[0].isupper()}
+    assert sorted(set(lax.__all__) - called - listed - types) == []
