@@ -10,7 +10,7 @@ import pytest
 
 import fgrad
 import fgrad.numpy as fnp
-from fgrad.compiler import fuse
+from fgrad.compiler import fuse, kernels
 
 
 def assert_same_bits(function: Any, *args: Any) -> None:
@@ -53,6 +53,23 @@ def test_exponents_that_were_stretched(exponent: float) -> None:
 def test_negated_reals_beside_complex_numbers(function: Any) -> None:
     x = np.array([complex(1.0, -0.0), complex(-0.0, 0.0)])
     assert_same_bits(function, x, np.array([1.0, -0.0]))
+
+
+def test_complex_products_of_single_elements_in_place() -> None:
+    for seed in range(20):
+        x = np.random.default_rng(seed).normal(size=(2, 1))
+        assert_same_bits(lambda x, y: (x + 1j * y) * (y + 1j * x), *x)
+        assert_same_bits(lambda x, y: fnp.square(x + 1j * y), *x)
+
+
+@pytest.mark.parametrize("count", [1, 9, 25])
+def test_complex_products_in_last_blocks(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuse, "SMALLEST", 1)
+    monkeypatch.setattr(kernels, "CACHE", 100)
+    monkeypatch.setattr(kernels, "_LEAST_ELEMENTS", 8)
+    for seed in range(20):
+        x = np.random.default_rng(seed).normal(size=(2, count))
+        assert_same_bits(lambda x, y: (x + 1j * y) * (y + 1j * x) * (x - 1j * y), *x)
 
 
 def test_operands_given_to_a_branch_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from fgrad.compiler.blocks import run_blocks
 from fgrad.compiler.fuse import COMBINED_BY, Fused
+from fgrad.compiler.plan import same_bits_in_place
 from fgrad.ir.jaxpr import Eqn, Var
 from fgrad.primitives.families import Reshape, absorbing_product
 
@@ -90,6 +91,8 @@ class _Buffers:
             }
             # In place only where elements meet their own kind: a stretched operand is read many times.
             same = {v for v in dying if self.kinds[self.number[v]] == kind}
+            if not same_bits_in_place(out.aval, primitive.size):
+                same = set()
             for var in same:
                 free.setdefault(kind, []).append(self.number[var])
             if out not in escapes and writes_into(emit, eqn):

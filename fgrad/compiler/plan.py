@@ -6,11 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from fgrad.avals import Aval
 from fgrad.compiler.fuse import Fused
 from fgrad.compiler.parts import SumOfParts
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Var
 from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.families import Elementwise, Reshape, Ufunc
+
+
+def same_bits_in_place(aval: Aval, size: int) -> bool:
+    """Whether NumPy computes an array that is cut along an axis of this length alike in its own place.
+
+    A complex product of single elements, which a last block may be, is rounded otherwise there.
+    """
+    return aval.dtype.kind != "c" or aval.size > size
 
 
 def overwritten_operands(jaxpr: Jaxpr) -> dict[Var, int]:
@@ -62,6 +71,8 @@ def overwritten_operands(jaxpr: Jaxpr) -> dict[Var, int]:
             continue
         if not isinstance(primitive, Ufunc) or not isinstance(primitive.function, np.ufunc):
             continue
+        if not same_bits_in_place(out.aval, 1):
+            continue
         for position, atom in enumerate(eqn.inputs):
             if (
                 type(atom) is Var
@@ -102,6 +113,7 @@ def _over_operands(
         for step, member in enumerate(primitive.body.eqns):
             (out,) = member.outputs
             fits = out.aval == operand.aval and primitive.made_axes[step] == axis
+            fits = fits and same_bits_in_place(out.aval, primitive.size)
             if fits and out in eqn.outputs and out not in positions:
                 if step >= last_step[root.get(operand, operand)]:
                     positions[out] = position
