@@ -36,7 +36,7 @@ from fgrad.tracing import Primitive
 STATEMENTS_PER_FUNCTION = 2000
 _WORDS = re.compile(r"\W+")
 # Below this many bytes, dropping a variable early is noise in the source.
-_WORTH_DROPPING = 1 << 16
+_WORTH_DROPPING = 1 << 14
 
 
 # Of arrays up to this size, an operation costs little more than the call.

@@ -25,7 +25,7 @@ LONGEST_BODY = 1000
 # Python nests no more than 20 loops and with blocks.
 DEEPEST = 8
 # Below this many bytes, what a variable holds on to is not worth a statement.
-_WORTH_DROPPING = 1 << 16
+_WORTH_DROPPING = 1 << 14
 _STEP = "    "
 
 
