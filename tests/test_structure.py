@@ -53,6 +53,7 @@ LAYERS = {
     "extend": 5,
     "debug": 5,
     "devices": 5,
+    "dlpack": 5,
     "example_libraries": 5,
     "experimental": 5,
     "sharding": 5,

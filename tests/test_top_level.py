@@ -250,6 +250,20 @@ def test_one_process_and_one_memory() -> None:
     assert fgrad.NamedSharding is fgrad.sharding.NamedSharding
 
 
+def test_arrays_of_other_libraries() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    got = fgrad.dlpack.from_dlpack(jax.numpy.asarray(x))
+    assert isinstance(got, fgrad.Array)
+    np.testing.assert_array_equal(got, x)
+    own = fgrad.dlpack.from_dlpack(x)
+    x[0, 0] = 7.0
+    assert own[0, 0] == 0.0
+    for dtype in ("float32", "int8", "complex128", bool):
+        assert fgrad.dlpack.is_supported_dtype(dtype)
+        assert jax.dlpack.is_supported_dtype(dtype)
+    assert not fgrad.dlpack.is_supported_dtype("datetime64[s]")
+
+
 def test_versions() -> None:
     assert (
         ".".join(map(str, fgrad.__version_info__)) == fgrad.__version__ == fgrad.version.__version__
