@@ -72,6 +72,22 @@ def test_complex_products_in_last_blocks(count: int, monkeypatch: pytest.MonkeyP
         assert_same_bits(lambda x, y: (x + 1j * y) * (y + 1j * x) * (x - 1j * y), *x)
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn"])
+def test_narrow_floats_in_clusters_and_loops(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuse, "SMALLEST", 2)
+    dtype = getattr(fnp, name)
+    x = fnp.asarray([[1.0, -0.5], [0.25, 2.0], [-1.0, 0.5]]).astype(dtype)
+    for function in (
+        lambda x: x * x + x,
+        lambda x: fnp.max(fnp.sin(x) * x, axis=0),
+        lambda x: x + fnp.full((3, 2), 2, dtype),
+        lambda x: fgrad.lax.scan(lambda c, r: (c * r, c + r), x[0], x)[1],
+    ):
+        want, got = function(x), fgrad.jit(function)(x)
+        assert got.dtype == want.dtype == dtype
+        assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
+
+
 def test_operands_given_to_a_branch_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuse, "SMALLEST", 2)
 

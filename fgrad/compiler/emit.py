@@ -116,7 +116,10 @@ class Emitter:
         return name
 
     def dtype(self, dtype: np.dtype[Any]) -> str:
-        return f"np.{dtype.name}" if dtype.kind != "b" else "np.bool_"
+        if dtype.kind == "b":
+            return "np.bool_"
+        # NumPy has no names for the narrow floats.
+        return f"np.{dtype.name}" if hasattr(np, dtype.name) else self.constant(dtype, dtype.name)
 
     def scalar(self, value: Any) -> str:
         if type(value) in (bool, int) or (type(value) is float and math.isfinite(value)):

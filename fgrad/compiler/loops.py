@@ -173,7 +173,7 @@ def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str]
     writer.pass_in(consts, given[0])
     writer.begin(carry, given[1])
     for stack in stacks:
-        dtype = _dtype(emitter, stack.aval.dtype)
+        dtype = emitter.dtype(stack.aval.dtype)
         writer.write(f"{emitter.var(stack)} = np.empty({stack.aval.shape}, {dtype})")
     writer.silence([body])
     # The loop runs along rows and along the places of results at the same time.
@@ -388,12 +388,6 @@ def _with_python_rows(body: Jaxpr, start: int) -> tuple[Jaxpr, set[Var]]:
     outvars = [same.get(a, a) for a in body.outvars]
     program = Jaxpr(body.constvars, body.consts, inputs, kept, outvars, body.name)
     return program, set(same.values())
-
-
-def _dtype(emitter: Any, dtype: np.dtype[Any]) -> str:
-    if dtype.kind == "b" or hasattr(np, dtype.name):
-        return emitter.dtype(dtype)  # type: ignore[no-any-return]
-    return emitter.constant(dtype, dtype.name)  # type: ignore[no-any-return]
 
 
 def _bytes(aval: Aval) -> int:
