@@ -185,6 +185,13 @@ class Primitive:
         """The cotangents of the arguments for which `needs` is true."""
         raise errors.MissingRuleError(f"{self.name} has no vjp rule")
 
+    def transpose_of(self, active: Sequence[bool], args: Sequence[Any]) -> Any:
+        """What takes cotangents of the answers to those of the active arguments, which are given as avals.
+
+        None, but for primitives whose transposes somebody declared apart from their derivatives.
+        """
+        return None
+
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         """Apply over a leading axis of the mapped arguments; the answer and whether it is mapped."""
         raise errors.MissingRuleError(f"{self.name} has no batching rule")

@@ -245,6 +245,12 @@ class Application(_Primitive):
         who = f"the rule for the derivative of the primitive {self.name}"
         return outs, _LinearPullback(program, active, needs, lambda: who)
 
+    def transpose_of(self, active: Sequence[bool], args: Sequence[Any]) -> Any:
+        if self.primitive not in primitive_transposes:
+            return None
+        avals = [aval_of(a) for a in args]
+        return _Transpose(self, active, avals, args, self.abstract_eval(*avals))
+
     # ---- batches ------------------------------------------------------------------------------
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:

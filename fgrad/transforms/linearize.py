@@ -220,8 +220,12 @@ def transpose_jaxpr(jaxpr: Jaxpr, cts: Sequence[Any], who: str) -> list[Any]:
             pending.append((eqn, active, pullback))
             continue
         if any(active):
+            operands = [
+                atom.aval if is_active else _read(env, atom)
+                for atom, is_active in zip(eqn.inputs, active, strict=True)
+            ]
             linear.update(eqn.outputs)
-            pending.append((eqn, active, None))
+            pending.append((eqn, active, eqn.primitive.transpose_of(active, operands)))
             continue
         answer = eqn.primitive(*[_read(env, a) for a in eqn.inputs])
         several = eqn.primitive.multiple_results

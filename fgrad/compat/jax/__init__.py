@@ -8,15 +8,19 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from fgrad.compat.jax.version import __version__, __version_info__
 from fgrad.compat.shard_map import shard_map
-from fgrad.compat.version import JAX_VERSION
 from fgrad.sharding import NamedSharding, PartitionSpec
 from fgrad.sharding import PartitionSpec as P
 
-__all__ = ["NamedSharding", "P", "PartitionSpec", "shard_map"]
-
-__version__ = JAX_VERSION
-__version_info__ = tuple(int(part) for part in JAX_VERSION.split("."))
+__all__ = [
+    "NamedSharding",
+    "P",
+    "PartitionSpec",
+    "__version__",
+    "__version_info__",
+    "shard_map",
+]
 
 
 def __getattr__(name: str) -> Any:
