@@ -151,6 +151,28 @@ def test_leading_zeros(dtype: str) -> None:
         same(got, jlax.clz(x))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
+def test_upper_halves_of_products(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    ends = [info.max, info.min, info.max // 2, 0, 1]
+    x = np.concatenate([RNG.integers(info.min, info.max, 50, dtype), np.array(ends, dtype)])
+    y = RNG.permutation(x)
+    exact = [(int(a) * int(b)) >> (8 * x.dtype.itemsize) for a, b in zip(x, y, strict=True)]
+    for got in (lax.mulhi(x, y), fgrad.jit(lax.mulhi)(x, y), fgrad.vmap(lax.mulhi)(x, y)):
+        same(got, np.array(exact, dtype))
+    same(lax.mulhi(x, y), jlax.mulhi(x, y))
+
+
+def test_slopes_of_gamma_draws_and_shapes() -> None:
+    a, x = np.array([0.3, 1.0, 5.0, 50.0]), np.array([0.1, 2.0, 4.0, 55.0])
+    expected = np.asarray(jlax.random_gamma_grad(a, x))
+    for f in (lax.random_gamma_grad, fgrad.jit(lax.random_gamma_grad)):
+        same(f(a, x), expected, 1e-6)
+    same(fgrad.vmap(lax.random_gamma_grad)(a, x), expected, 1e-6)
+    for shape in ((2, 3), ()):
+        np.testing.assert_array_equal(lax.shape_as_value(shape), jlax.shape_as_value(shape))
+
+
 # ---- folds ---------------------------------------------------------------------------------------
 
 A = RNG.normal(size=(3, 4, 5))
@@ -437,6 +459,11 @@ def test_options_of_other_machines_are_taken() -> None:
         (lambda: lax.bitcast_convert_type(A, complex), DTypeError, "got float64 for complex128"),
         (lambda: lax.reduce_precision(INTS, 5, 2), DTypeError, "reduce_precision: takes floats"),
         (lambda: lax.reduce_precision(A, 0, 2), ArgumentError, "exponent_bits is 0"),
+        (
+            lambda: lax.mulhi(INTS, INTS.astype(np.int8)),
+            DTypeError,
+            "of one dtype, got int64 and int8",
+        ),
         (lambda: lax.clz(A), DTypeError, "clz: takes integers, got float64"),
         (lambda: lax.reduce_xor(A, (0,)), DTypeError, "reduce_xor: takes booleans or integers"),
         (lambda: lax.reduce_and(INTS, (3,)), AxisError, "reduce_and: axis 3"),

@@ -7,6 +7,7 @@ from fgrad.lax.associative_scan import associative_scan
 from fgrad.lax.bits import (
     bitcast_convert_type,
     clz,
+    mulhi,
     reduce_precision,
 )
 from fgrad.lax.collectives import (
@@ -94,6 +95,7 @@ from fgrad.lax.elementwise import (
     polygamma,
     population_count,
     pow,
+    random_gamma_grad,
     real,
     reciprocal,
     rem,
@@ -198,6 +200,7 @@ from fgrad.lax.shapes import (
     pad,
     reshape,
     rev,
+    shape_as_value,
     split,
     squeeze,
     tile,
@@ -363,6 +366,7 @@ __all__ = [
     "max",
     "min",
     "mul",
+    "mulhi",
     "ne",
     "neg",
     "nextafter",
@@ -385,6 +389,7 @@ __all__ = [
     "pswapaxes",
     "pvary",
     "ragged_dot",
+    "random_gamma_grad",
     "real",
     "reciprocal",
     "reduce",
@@ -414,6 +419,7 @@ __all__ = [
     "scatter_sub",
     "select",
     "select_n",
+    "shape_as_value",
     "shift_left",
     "shift_right_arithmetic",
     "shift_right_logical",

@@ -126,3 +126,51 @@ def clz(x: ArrayLike) -> Array:
         bits = p.bitwise_or(bits, p.right_shift(bits, bits.dtype.type(shift)))
         shift *= 2
     return wrap(p.convert(p.sub(np.uint8(width), p.bitwise_count(bits)), dtype))  # type: ignore[no-any-return]
+
+
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The upper half of the bits of products, whose lower half is ``x * y``.
+
+    Parameters
+    ----------
+    x, y : array_like of int
+        Of one dtype and shape.
+
+    Returns
+    -------
+    Array
+        Of the dtype of the operands. It has no derivative.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        If the operands are not integers of one dtype, or shapes do not broadcast.
+
+    Examples
+    --------
+    >>> from fgrad import lax
+    >>> import numpy as np
+    >>> lax.mulhi(np.array([200], np.uint8), np.array([100], np.uint8))
+    Array([78], dtype=uint8)
+    """
+    a, b = strong(_operand(x, "mulhi")), strong(_operand(y, "mulhi"))
+    dtype, other = aval_of(a).dtype, aval_of(b).dtype
+    if dtype.kind not in "iu" or dtype != other:
+        raise DTypeError(f"mulhi: takes integers of one dtype, got {dtype} and {other}")
+    width = 8 * dtype.itemsize
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    half, low = unsigned.type(width // 2), unsigned.type((1 << (width // 2)) - 1)
+    u, v = p.convert(a, unsigned), p.convert(b, unsigned)
+    u_high, u_low = p.right_shift(u, half), p.bitwise_and(u, low)
+    v_high, v_low = p.right_shift(v, half), p.bitwise_and(v, low)
+    first, second = p.mul(u_high, v_low), p.mul(u_low, v_high)
+    middle = p.add(p.bitwise_and(first, low), p.bitwise_and(second, low))
+    carry = p.right_shift(p.add(middle, p.right_shift(p.mul(u_low, v_low), half)), half)
+    upper = p.add(p.right_shift(first, half), p.right_shift(second, half))
+    answer = p.add(p.add(p.mul(u_high, v_high), upper), carry)
+    if dtype.kind == "i":
+        # A negative number was taken for one that is larger by 2**width.
+        zero = unsigned.type(0)
+        answer = p.sub(answer, p.select(p.less(a, 0), v, zero))
+        answer = p.sub(answer, p.select(p.less(b, 0), u, zero))
+    return wrap(p.convert(answer, dtype))  # type: ignore[no-any-return]

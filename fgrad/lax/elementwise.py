@@ -17,6 +17,7 @@ from fgrad.numpy._support import ArrayLike, operand, shape_of, static_int, wrap
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import special
 from fgrad.primitives.activations import clamp as clamp_primitive
+from fgrad.primitives.random_samplers import gamma_draw_slope
 
 Unary = Callable[..., Array]
 Binary = Callable[[ArrayLike, ArrayLike], Array]
@@ -269,6 +270,13 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         special.betainc(operand(a, "betainc"), operand(b, "betainc"), operand(x, "betainc"))
     )
 
+
+random_gamma_grad = _binary(
+    "random_gamma_grad",
+    gamma_draw_slope,
+    "The slope of a draw y of the gamma distribution of shape x towards the shape.",
+    "2.0, 1.5",
+)
 
 # ---- comparison, choice, bits --------------------------------------------------------------------
 

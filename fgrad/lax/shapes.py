@@ -776,3 +776,24 @@ def dtype(x: Any) -> Any:
     if isinstance(x, (type, str, np.dtype)):
         return dtypes.as_dtype(x, "dtype")
     return aval_of(_operand(x, "dtype")).dtype
+
+
+def shape_as_value(shape: Sequence[int]) -> Array:
+    """A shape as an array of integers.
+
+    Parameters
+    ----------
+    shape : sequence of int
+
+    Returns
+    -------
+    Array of int32
+
+    Examples
+    --------
+    >>> from fgrad import lax
+    >>> lax.shape_as_value((2, 3))
+    Array([2, 3], dtype=int32)
+    """
+    sizes = np.array(static_shape(tuple(shape), "shape_as_value"), np.int32)
+    return wrap(_operand(sizes, "shape_as_value"))  # type: ignore[no-any-return]
