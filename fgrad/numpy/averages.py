@@ -35,6 +35,8 @@ def _float16_in_32(x: Any, dtype: np.dtype[Any] | None) -> tuple[Any, np.dtype[A
     """An operand in the dtype to average in, and the dtype of the result where that differs."""
     if dtype is not None:
         return p.convert(x, dtype), None
+    if type(x) is np.ndarray and x.dtype == dtypes.FLOAT64:
+        return x, None
     x = p.cast_to_float(x)
     if dtype_of(x) == _FLOAT16:
         return p.convert(x, dtypes.FLOAT32), _FLOAT16
@@ -43,7 +45,7 @@ def _float16_in_32(x: Any, dtype: np.dtype[Any] | None) -> tuple[Any, np.dtype[A
 
 def average_over(x: Any, axes: tuple[int, ...], where: Any, name: str) -> Any:
     """The mean of an inside value, in its dtype."""
-    total = sum_over(axes)(masked(x, where, 0, name))
+    total = sum_over(axes)(x if where is None else masked(x, where, 0, name))
     count = count_of(x, axes, where, name)
     if type(count) is int:
         count = float(count)

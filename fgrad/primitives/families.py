@@ -804,8 +804,8 @@ reshape_to = functools.lru_cache(1024)(Reshape)
 sum_over = functools.lru_cache(1024)(Sum)
 broadcast_over = functools.lru_cache(1024)(BroadcastTo)
 conversion = functools.lru_cache(256)(Convert)
-#: For fills of integers only: to a cache, zeros of either sign are the same.
-full_of = functools.lru_cache(256)(Full)
+#: For fills other than negative zeros, which a cache takes for positive ones.
+full_of = functools.lru_cache(256, typed=True)(Full)
 
 
 def reshape(x: Any, shape: Shape) -> Any:
