@@ -83,10 +83,6 @@ class Emitter:
         #: The arrays that results are written to, by name.
         self._targets: dict[Var, str] = {}
 
-    def reserve(self, name: str) -> None:
-        """Keep a name from being given to a variable or constant."""
-        self._taken.add(name)
-
     def beside_it(self, name: str, guards: frozenset[Var] | None) -> Emitter:
         """An emitter of another program for the same module: they share their constants."""
         other = Emitter(name, guards)

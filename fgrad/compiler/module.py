@@ -48,8 +48,8 @@ class _Writer:
     def __init__(self, name: str, parameters: Sequence[str]) -> None:
         public = Emitter(name).name
         self.public = public
-        self.first = Emitter(f"_{public}")
-        self.first.reserve(public)
+        # Its own name is taken by the public function.
+        self.first = Emitter(public)
         self.bundle = Bundle({public, *parameters})
         self.numbers = itertools.count(1)
 

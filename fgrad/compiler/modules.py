@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib
 import inspect
+import itertools
 import re
 import textwrap
 import types
@@ -143,6 +144,12 @@ class Source:
                 pending += [(current.target, local)]
                 pending += [(current.value, local)] if current.value is not None else []
                 continue
+            if isinstance(current, ast.IfExp | ast.If | ast.BoolOp):
+                kept = list(self._decided(current, resolve, local))
+                if kept:
+                    yield from [k for k in kept if isinstance(k, tuple)]
+                    pending += [(k, local) for k in kept if isinstance(k, ast.AST)]
+                    continue
             if isinstance(current, ast.Call) and len(current.args) == 1:
                 called = _dotted(current.func)
                 if called is not None and self._global(called, resolve, local) == IDENTITY:
@@ -160,6 +167,46 @@ class Source:
             for child in ast.iter_child_nodes(current):
                 if not _is_annotation(current, child):
                     pending.append((child, local))
+
+    def _decided(
+        self, node: ast.IfExp | ast.If | ast.BoolOp, resolve: Resolve, local: frozenset[str]
+    ) -> Iterator[tuple[int, int, str] | ast.AST]:
+        """Changes that leave out what a flag decides against, and what is left; nothing if none does."""
+        if isinstance(node, ast.BoolOp):
+            neutral = isinstance(node.op, ast.And)
+            left = [v for v in node.values if self._flag(v, resolve, local) is not neutral]
+            if node.values[0] in left and len(left) < len(node.values):
+                yield from left
+                for before, value in itertools.pairwise(node.values):
+                    if value not in left:
+                        yield self.span(before)[1], self.span(value)[1], ""
+            return
+        decision = self._flag(node.test, resolve, local)
+        if isinstance(node, ast.IfExp) and decision is not None:
+            (start, stop), (body, body_end) = map(self.span, (node, node.body))
+            other, other_end = self.span(node.orelse)
+            yield node.body if decision else node.orelse
+            first, last = (body, body_end) if decision else (other, other_end)
+            yield start, first, ""
+            yield last, stop, ""
+        elif isinstance(node, ast.If) and decision is False and not node.orelse:
+            start, stop = self.span(node)
+            yield self.text.rindex("\n", 0, start), stop, ""
+
+    def _flag(self, node: ast.AST, resolve: Resolve, local: frozenset[str]) -> bool | None:
+        """What an expression of flags is, where these decide it."""
+        dotted = _dotted(node)
+        if dotted is not None:
+            found = self._global(dotted, resolve, local) if "." in dotted else None
+            return {"True": True, "False": False}.get(found or "")
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self._flag(node.operand, resolve, local)
+            return None if inner is None else not inner
+        if isinstance(node, ast.BoolOp):
+            decides = isinstance(node.op, ast.Or)
+            # What comes before a flag might have an effect, or raise; a flag comes first where it decides.
+            return decides if self._flag(node.values[0], resolve, local) is decides else None
+        return None
 
     def _global(self, dotted: str, resolve: Resolve, local: frozenset[str]) -> str | None:
         head = dotted.partition(".")[0]
