@@ -88,6 +88,15 @@ def test_narrow_floats_in_clusters_and_loops(name: str, monkeypatch: pytest.Monk
         assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
 
 
+@pytest.mark.parametrize("name", ["np", "nan", "range", "zip", "min", "None_", "print"])
+def test_functions_named_like_what_compiled_code_calls(name: str) -> None:
+    def function(x: Any) -> Any:
+        return fgrad.lax.scan(lambda c, r: (c + r, (c * r, 2.0)), x[0], x)[1][0]
+
+    function.__name__ = name
+    assert_same_bits(function, np.arange(6.0).reshape(3, 2))
+
+
 def test_operands_given_to_a_branch_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuse, "SMALLEST", 2)
 

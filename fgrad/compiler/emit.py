@@ -32,6 +32,8 @@ from fgrad.primitives.families import (
 from fgrad.source_info import source_text
 from fgrad.tracing import Primitive
 
+#: Names that generated code uses besides those of Python.
+_USED = ("np", "nan")
 # CPython compiles very long functions in more than linear time.
 STATEMENTS_PER_FUNCTION = 2000
 _WORDS = re.compile(r"\W+")
@@ -56,7 +58,9 @@ class Emitter:
     def __init__(self, name: str, guards: frozenset[Var] | None = None) -> None:
         self.guards = guards
         self.name = re.sub(r"\W", "_", name) or "program"
-        if not self.name.isidentifier() or keyword.iskeyword(self.name):
+        # What the code calls, such as `range`, must not be the function itself.
+        unfit = keyword.iskeyword(self.name) or self.name in _USED or hasattr(builtins, self.name)
+        if unfit or not self.name.isidentifier():
             self.name = "f_" + self.name
         self.constants: dict[str, Any] = {"np": np}
         self._by_key: dict[Any, str] = {}
@@ -64,7 +68,7 @@ class Emitter:
         self._counts: dict[str, int] = {}
         self._fresh = _identifiers()
         # Variables and constants share one function: no name stands for two things.
-        self._taken = {"np", "nan", self.name, *dir(builtins), *keyword.kwlist}
+        self._taken = {*_USED, self.name, *dir(builtins), *keyword.kwlist}
         #: Functions that compute blocks, which the program calls.
         self.kernels: list[str] = []
         self._locals: set[str] = set()
