@@ -23,7 +23,7 @@ from fgrad.numpy import protocols
 from fgrad.numpy._direct import on_one_array, on_two_arrays
 from fgrad.numpy._support import nested
 from fgrad.numpy.indexing import IndexRef, IndexUpdater, getitem
-from fgrad.numpy.ufuncs import raised
+from fgrad.numpy.ufuncs import raised, raised_of_arrays
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.contraction import matmul, matmul_of_arrays
 from fgrad.primitives.families import Elementwise
@@ -124,7 +124,10 @@ _COMPARISON: dict[str, Callable[[Any, Any], Any]] = {
     "ge": p.greater_equal,
 }
 #: What these compute of arrays.
-_COMPUTED: dict[Callable[..., Any], Callable[..., Any]] = {matmul: matmul_of_arrays}
+_COMPUTED: dict[Callable[..., Any], Callable[..., Any]] = {
+    matmul: matmul_of_arrays,
+    raised: raised_of_arrays,
+}
 _UNARY: dict[str, Elementwise] = {
     "neg": p.neg,
     "pos": p.positive,
