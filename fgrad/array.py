@@ -22,10 +22,20 @@ ndarray = np.ndarray
 _PYTHON = (float, int, bool, complex)
 
 
+# What `isinstance` takes for an array beside arrays: traced values under every transform, and, as in JAX, arrays
+# of random keys.
+_STAND_INS: list[type] = [Tracer]
+
+
+def stands_for_an_array(cls: type) -> type:
+    """Make the instances of a class pass for arrays where programs ask with `isinstance`."""
+    _STAND_INS.append(cls)
+    return cls
+
+
 class _ArrayMeta(type):
-    # A tracer stands for an array: isinstance(x, fgrad.Array) holds under every transform.
     def __instancecheck__(cls, instance: Any) -> bool:
-        return type.__instancecheck__(cls, instance) or isinstance(instance, Tracer)
+        return type.__instancecheck__(cls, instance) or isinstance(instance, tuple(_STAND_INS))
 
 
 class Array(np.ndarray, metaclass=_ArrayMeta):

@@ -264,6 +264,15 @@ def test_objects_that_are_called_need_no_name() -> None:
     np.testing.assert_array_equal(fgrad.vmap(Field())(np.arange(3.0)), [0.0, 1.0, 4.0])
 
 
+def test_random_keys_pass_for_arrays() -> None:
+    seen = []
+    key = fgrad.random.key(0)
+    fgrad.jit(lambda k: seen.append(isinstance(k, fgrad.Array)) or fgrad.random.normal(k))(key)
+    assert isinstance(key, fgrad.Array)
+    assert seen == [True]
+    assert not isinstance("key", fgrad.Array)
+
+
 def test_types_among_the_results_of_eval_shape() -> None:
     like = fgrad.ShapeDtypeStruct((2,), np.float32)
     assert fgrad.eval_shape(lambda: {"a": like})["a"] == like

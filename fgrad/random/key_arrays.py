@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fgrad import _tree, dtypes
-from fgrad.array import value, wrap
+from fgrad.array import stands_for_an_array, value, wrap
 from fgrad.avals import Shape, aval_of
 from fgrad.config import config
 from fgrad.errors import ArgumentError, DTypeError, ShapeError
@@ -44,6 +44,7 @@ class KeyReuse:
         return self.place or next((place for place in below if place), None)
 
 
+@stands_for_an_array
 class PRNGKeyArray:
     """A random key, or an array of them, of dtype ``key<fry>`` or ``key<philox>``.
 
