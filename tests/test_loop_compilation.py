@@ -516,3 +516,91 @@ def test_a_sum_that_is_read_itself_is_kept() -> None:
         close(got, want)
     jaxpr = fgrad.make_jaxpr(fgrad.grad(gates))(rng.standard_normal((2, 6)))
     assert len(join_pieces(jaxpr).eqns) < len(jaxpr.eqns)
+
+
+# ---- updates in place ----------------------------------------------------------------------------
+
+
+def fibonacci(xp: Any, lax: Any) -> Callable[[Any], Any]:
+    return lambda x: lax.fori_loop(2, 9, lambda i, c: c.at[i].set(c[i - 1] + c[i - 2]), x)
+
+
+def blocks(xp: Any, lax: Any) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        def step(i: Any, c: Any) -> Any:
+            return lax.dynamic_update_slice(c, xp.sin(c[:2]) + i, (i,))
+
+        return lax.fori_loop(0, 7, step, x)
+
+    return f
+
+
+def read_after_the_update(xp: Any, lax: Any) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        def step(c: Any, i: Any) -> Any:
+            changed = c.at[i].add(1.5)
+            return changed, (xp.sum(c * changed), c, changed)
+
+        return lax.scan(step, x, xp.arange(4))
+
+    return f
+
+
+def carried_twice(xp: Any, lax: Any) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        def step(carry: Any, i: Any) -> Any:
+            a, b, part = carry
+            changed = a.at[i].multiply(b[0] + 2.0)
+            return (changed, a, changed[:2]), xp.sum(part)
+
+        return lax.scan(step, (x, x + 1.0, x[:2]), xp.arange(4))
+
+    return f
+
+
+def swapped(xp: Any, lax: Any) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        def step(carry: Any, i: Any) -> Any:
+            a, b = carry
+            return (b.at[i].set(a[0]), a.at[i].set(b[1])), a[i]
+
+        return lax.scan(step, (x, x + 1.0), xp.arange(4))
+
+    return f
+
+
+def until(xp: Any, lax: Any) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        def step(carry: Any) -> Any:
+            i, c = carry
+            return i + 1, lax.fori_loop(0, 3, lambda j, c: c.at[j].add(c[i] * 0.5), c)
+
+        return lax.while_loop(lambda carry: carry[0] < 5, step, (0, x))
+
+    return f
+
+
+UPDATES = [fibonacci, blocks, read_after_the_update, carried_twice, swapped, until]
+
+
+@pytest.mark.parametrize("program", UPDATES)
+def test_updates_of_a_carry(program: Any) -> None:
+    x = np.linspace(0.1, 1.0, 10)
+    before = x.copy()
+    got, want = fgrad.jit(program(fnp, lax))(fnp.asarray(x)), program(jnp, jax.lax)(jnp.asarray(x))
+    for one, other in zip(fgrad.tree.leaves(got), jax.tree_util.tree_leaves(want), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    np.testing.assert_array_equal(x, before)
+    for run in (fgrad.jit(program(fnp, lax)), program(fnp, lax)):
+        argument = x.copy()
+        run(argument)
+        np.testing.assert_array_equal(argument, before)
+
+
+def test_a_carry_is_updated_in_place() -> None:
+    x = np.ones(10)
+    assert "scatter_set_in_place(" in lines_in_loops(source_of(fibonacci(fnp, lax), x))
+    assert "np.array(" not in lines_in_loops(source_of(blocks(fnp, lax), x))
+    # The old carry is a result of its step, or another carry.
+    assert "in_place" not in source_of(read_after_the_update(fnp, lax), x)
+    assert "in_place" not in source_of(carried_twice(fnp, lax), x)

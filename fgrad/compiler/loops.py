@@ -101,10 +101,40 @@ class Writer:
             else:
                 self.emitter.rename(var, self.emitter.var(atom))
 
-    def begin(self, variables: Sequence[Var], atoms: Sequence[Any]) -> None:
-        """Carries as they are before the first step."""
+    def begin(self, variables: Sequence[Var], atoms: Sequence[Any], changed: set[Var]) -> None:
+        """Carries as they are before the first step; those that steps change are copied."""
         for var, atom in zip(variables, atoms, strict=True):
-            self.write(f"{self.emitter.var(var)} = {self.emitter.atom(atom)}")
+            copy = ".copy()" if var in changed else ""
+            self.write(f"{self.emitter.var(var)} = {self.emitter.atom(atom)}{copy}")
+
+    def updated(
+        self,
+        body: Jaxpr,
+        carry: Sequence[Var],
+        next_carry: Sequence[Any],
+        entries: Sequence[Any] = (),
+    ) -> set[Var]:
+        """The carries that each step changes itself, since it reads them no more after an update."""
+        maker = {v: e for e in body.eqns for v in e.outputs}
+        root: dict[Any, Any] = {}
+        for eqn in body.eqns:
+            if eqn.primitive.view and type(eqn.inputs[0]) is Var:
+                root[eqn.outputs[0]] = root.get(eqn.inputs[0], eqn.inputs[0])
+        shown = [root.get(a, a) for a in next_carry]
+        found = set()
+        for var, out in zip(carry, next_carry, strict=True):
+            update = maker.get(out)
+            if update is None or not getattr(update.primitive, "updates_first", False):
+                continue
+            readers = [e for e in body.eqns if any(root.get(a, a) is var for a in e.inputs)]
+            once = [root.get(a, a) for a in update.inputs].count(var) == 1
+            if update.inputs[0] is not var or readers[-1] is not update or not once:
+                continue
+            if shown.count(out) == 1 and var not in shown and var not in map(root.get, entries):
+                if var not in entries:
+                    found.add(var)
+                    self.emitter.in_place.add(out)
+        return found
 
     def statements(self, body: Jaxpr) -> list[str]:
         """The lines of a body, inside of the statement that is written."""
@@ -171,7 +201,7 @@ def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str]
     stacks = eqn.outputs[loop.carries :]
     body = writer.enter(body, lambda body: place_guards_in_loop(body, loop.consts, loop.carries))
     writer.pass_in(consts, given[0])
-    writer.begin(carry, given[1])
+    writer.begin(carry, given[1], writer.updated(body, carry, carried_on, entries))
     for stack in stacks:
         dtype = emitter.dtype(stack.aval.dtype)
         writer.write(f"{emitter.var(stack)} = np.empty({stack.aval.shape}, {dtype})")
@@ -238,7 +268,7 @@ def write_while(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str
     writer.pass_in(condition.invars[: loop.condition_consts], condition_consts)
     writer.pass_in(body.invars[: loop.body_consts], body_consts)
     carry = body.invars[loop.body_consts :]
-    writer.begin(carry, start)
+    writer.begin(carry, start, writer.updated(body, carry, body.outvars))
     for var, other in zip(carry, condition.invars[loop.condition_consts :], strict=True):
         emitter.rename(other, emitter.var(var))
     writer.silence([condition, body])

@@ -224,6 +224,7 @@ class DynamicUpdate(Linear):
 
     axes: tuple[int, ...]
     linear_operands = 2
+    updates_first = True
 
     def _sizes(self, block: Any) -> tuple[int, ...]:
         return tuple([block.shape[axis] for axis in self.axes])
@@ -276,7 +277,11 @@ class DynamicUpdate(Linear):
         names = [emit.atom(start) for start in starts]
         types = [start.aval for start in starts]
         key = block_text(self.axes, self._sizes(block.aval), names, types)
-        before, source, name = emit.atom(x), emit.atom(block), emit.var(out)
+        before, source = emit.atom(x), emit.atom(block)
+        if out in emit.in_place:
+            emit.rename(out, before)
+            return [f"{indent}{before}[{key}] = {source}  # {emit.kind(out.aval)}"]
+        name = emit.var(out)
         return [
             f"{indent}{name} = np.array({before}, order='C')  # {emit.kind(out.aval)}",
             f"{indent}{name}[{key}] = {source}",

@@ -70,6 +70,7 @@ class _Scatter(Indexed, Primitive):
     place: int = 0
     unique: bool = False
     kind: ClassVar[str]
+    updates_first = True
 
     def abstract_eval(self, x: Aval, updates: Aval, *indices: Aval) -> Aval:  # type: ignore[override]
         shape = broadcast_index(self.axes, indices)
@@ -85,6 +86,23 @@ class _Scatter(Indexed, Primitive):
         return index_kernels.scatter(
             self.kind, x, updates, self.axes, indices, self.mode, self.place
         )
+
+    def update(self, x: Any, updates: Any, *indices: Any) -> Any:
+        """The same, in an array that may be changed: where that is possible, the result is `x` itself."""
+        updates = np.asarray(updates, x.dtype)
+        return index_kernels.scatter(
+            self.kind, x, updates, self.axes, indices, self.mode, self.place, fresh=True
+        )
+
+    def write(self, emit: Any, eqn: Any, indent: str, silent: bool) -> list[str] | None:
+        """A statement that changes the operand, where nobody reads it again."""
+        (out,) = eqn.outputs
+        if out not in emit.in_place:
+            return None
+        names = [emit.atom(a) for a in eqn.inputs]
+        emit.rename(out, names[0])
+        update = emit.constant(self.update, f"{self.name}_in_place")
+        return [f"{indent}{names[0]} = {update}({', '.join(names)})  # {emit.kind(out.aval)}"]
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         x, updates, *indices = args
