@@ -18,7 +18,6 @@ from fgrad.compiler.kernels import ARITHMETIC, blocked
 from fgrad.compiler.plan import overwritten_operands
 from fgrad.compiler.runtime import alias, seal
 from fgrad.config import config
-from fgrad.dtypes import FLOAT32, FLOAT64
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, last_uses
 from fgrad.primitives.families import (
     LARGE_FOR_DOT,
@@ -79,7 +78,7 @@ class Emitter:
         self.operands: list[Aval] = []
         self._names: dict[Var, str] = {}
         self._places: dict[Any, str] = {}
-        self._kinds: dict[Aval, str] = {}
+        self._kinds: dict[Any, str] = {}
         #: The operand that each result is written over, if there is one.
         self._overwritten: dict[Var, int] = {}
         #: How many loops there are around what is written.
@@ -161,8 +160,8 @@ class Emitter:
 
     def _local(self, known: str | None) -> str:
         """A name for a variable, after that of the user if there is one."""
-        hint = _WORDS.sub("_", known).strip("_") if known is not None else ""
-        if not hint.isidentifier():
+        hint = "" if known is None else _WORDS.sub("_", known).strip("_")
+        if not (hint and hint.isidentifier()):
             name = next(self._fresh)
             while name in self._taken or name in self._locals or name in self._hints:
                 name = next(self._fresh)
@@ -214,32 +213,32 @@ class Emitter:
     def beside(self, eqn: Eqn, atom: Literal, name: str) -> str:
         """A number beside an array of floats: as a Python number it reads best, as an array it costs least."""
         literal = atom.aval
-        arrays = [aval for aval in self.operands if aval.shape]
-        if (
-            not arrays
-            or arrays[0].dtype not in (FLOAT32, FLOAT64)
-            or literal.dtype.kind not in "if"
-        ):
+        for aval in self.operands:
+            if aval.shape:
+                break
+        else:
             return name
-        dtype = arrays[0].dtype
-        if literal.dtype != dtype and not literal.weak:
+        dtype = aval.dtype
+        fits = literal.weak or literal.dtype == dtype
+        if dtype.kind != "f" or dtype.itemsize < 4 or not fits or literal.dtype.kind not in "if":
             return name
-        small = arrays[0].size <= _SMALL and abs(atom.value) <= _LARGEST_NUMBER
+        value = float(atom.value)
+        small = aval.size <= _SMALL and abs(value) <= _LARGEST_NUMBER
         if small and config.enable_x64 and _takes_arrays(eqn.primitive):
-            return self.number(float(atom.value), dtype)
-        return name if literal.weak else self.scalar(float(atom.value))
+            # Zeros of both signs are equal.
+            key = value or value.hex(), dtype.char
+            known = self._by_key.get(key)
+            if known is None:
+                known = self._by_key[key] = self.number(value, dtype)
+            return known
+        return name if literal.weak else self.scalar(value)
 
     def number(self, value: float, dtype: np.dtype[Any]) -> str:
         """A name for a number as an array without axes: NumPy converts a Python number at every use."""
         array = np.array(value, dtype)
-        key = "number", dtype, array.tobytes()
-        name = self._by_key.get(key)
-        if name is None:
-            array.setflags(write=False)
-            text = repr(value).replace("-", "minus_").removesuffix(".0")
-            name = self.constant(array, f"number_{text}")
-            self._by_key[key] = name
-        return name
+        array.setflags(write=False)
+        text = repr(value).replace("-", "minus_").removesuffix(".0")
+        return self.constant(array, f"number_{text}")
 
     # -- statements --
 
@@ -255,9 +254,10 @@ class Emitter:
 
     def kind(self, aval: Aval) -> str:
         """A type as comments show it."""
-        text = self._kinds.get(aval)
+        key = aval.shape, aval.dtype.num, aval.weak
+        text = self._kinds.get(key)
         if text is None:
-            text = self._kinds[aval] = str(aval)
+            text = self._kinds[key] = str(aval)
         return text
 
     def operand_names(self, eqn: Eqn) -> list[str]:
@@ -300,9 +300,14 @@ class Emitter:
 
     def statement(self, eqn: Eqn) -> str:
         """The statement for an equation, which may write over one of its operands."""
-        kinds = ", ".join([self.kind(v.aval) for v in eqn.outputs])
-        position = self.overwritten(eqn.outputs[0]) if eqn.outputs else None
-        target = self._targets.get(eqn.outputs[0]) if eqn.outputs else None
+        outputs = eqn.outputs
+        if len(outputs) == 1:
+            kinds = self.kind(outputs[0].aval)
+            position = self._overwritten.get(outputs[0])
+            target = self._targets.get(outputs[0])
+        else:
+            kinds = ", ".join([self.kind(v.aval) for v in outputs])
+            position = target = None
         written_over: Any = None
         if target is None and position is not None:
             written_over = eqn.inputs[position]
@@ -362,13 +367,15 @@ class Emitter:
 
     def blocks(self, jaxpr: Jaxpr) -> list[tuple[list[str], list[Var], list[Var]]]:
         """Statements by function, with the variables alive at its beginning and end."""
-        constants = set(jaxpr.constvars)
         step = STATEMENTS_PER_FUNCTION
         dying = last_uses(jaxpr)
+        if len(jaxpr.eqns) <= step:
+            return [(self.lines(jaxpr.eqns, dying), [], [])]
+        constants = set(jaxpr.constvars)
         kept = {a for a in jaxpr.outvars if type(a) is Var}
         chunks = []
         alive = {v: None for v in jaxpr.invars}
-        for start in range(0, max(len(jaxpr.eqns), 1), step):
+        for start in range(0, len(jaxpr.eqns), step):
             eqns = jaxpr.eqns[start : start + step]
             live_in = list(alive)
             lines = self.lines(eqns, dying[start : start + step])
@@ -431,7 +438,7 @@ class Emitter:
                 seen = eqn.primitive.looked_at if type(eqn.primitive) is Fused else ()
                 looks = [v for v in eqn.outputs if v in self.guards and v not in seen]
                 lines.extend(f"{indent}if {self.found_nan(v, silent)}: return None" for v in looks)
-            large = [v for v in gone if v in self._names and _bytes(v.aval) >= _WORTH_DROPPING]
+            large = [v for v in gone if _bytes(v.aval) >= _WORTH_DROPPING and v in self._names]
             if large:
                 kept = {*self.constants, *[self.var(v) for v in eqn.outputs]}
                 dropped = [self._names[v] for v in large if self._names[v] not in kept]

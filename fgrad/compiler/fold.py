@@ -26,6 +26,11 @@ def fold(jaxpr: Jaxpr) -> Jaxpr:
 
     eqns = []
     for eqn in jaxpr.eqns:
+        if eqn.inputs and type(eqn.inputs[0]) is Var:
+            first = eqn.inputs[0]
+            if first not in known and not literals:
+                eqns.append(eqn)
+                continue
         inputs = tuple(map(current, eqn.inputs)) if literals else eqn.inputs
         results = created.get(eqn.primitive) if not inputs else None
         if results is None:

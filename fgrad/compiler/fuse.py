@@ -145,7 +145,8 @@ class _Cluster:
 
 def fuse(jaxpr: Jaxpr) -> Jaxpr:
     """The program with clusters of equations as single equations, each a `Fused` one."""
-    if not any(_opens(eqn) for eqn in jaxpr.eqns):
+    shapes = {v.aval.shape for eqn in jaxpr.eqns for v in eqn.outputs}
+    if max(map(math.prod, shapes), default=0) < SMALLEST:
         return jaxpr
     plan = _Plan(jaxpr)
     for index, eqn in enumerate(jaxpr.eqns):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fgrad.ir.jaxpr import Jaxpr, Var
@@ -13,8 +14,8 @@ _MOST_ELEMENTS = 1 << 14
 def gather_silent(jaxpr: Jaxpr) -> Jaxpr:
     """The program with its silent equations in as few groups as what they depend on allows."""
     turns = sum(a.silent != b.silent for a, b in zip(jaxpr.eqns, jaxpr.eqns[1:], strict=False))
-    largest = max((v.aval.size for eqn in jaxpr.eqns for v in eqn.outputs), default=0)
-    if turns < 2 or largest > _MOST_ELEMENTS:
+    shapes = {v.aval.shape for eqn in jaxpr.eqns for v in eqn.outputs}
+    if turns < 2 or max(map(math.prod, shapes), default=0) > _MOST_ELEMENTS:
         return jaxpr
     #: Even groups may warn, odd ones are silent.
     group: dict[Any, int] = {}

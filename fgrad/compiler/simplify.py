@@ -48,11 +48,14 @@ class _Walk:
         #: What stands for a variable whose equation was dropped.
         self.same: dict[Any, Atom] = {}
         self.made_by: dict[Any, Eqn] = {}
+        #: Arrays that show an element many times.
+        self.stretched: set[Any] = set()
         #: Arrays that repeat one scalar.
         self.scalars: dict[Any, Literal] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             if type(const) is np.ndarray and const.ndim and _repeats_one_number(const):
                 self.scalars[var] = Literal(const[(0,) * const.ndim])
+                self.stretched.add(var)
 
     def current(self, atom: Atom) -> Atom:
         return atom if type(atom) is Literal else self.same.get(atom, atom)
@@ -70,7 +73,7 @@ class _Walk:
             return eqn._replace(inputs=inputs)
         (out,) = eqn.outputs
         if isinstance(primitive, Elementwise):
-            if out.aval.shape:
+            if out.aval.shape and not self.stretched.isdisjoint(inputs):
                 inputs = self.unstretched(primitive, inputs, out)
             primitive, inputs = self.signs(primitive, inputs, out)
         elif isinstance(primitive, StaticIndex | Embed) and _takes_all(primitive, inputs[0], out):
@@ -79,6 +82,7 @@ class _Walk:
             primitive, inputs = self.merged(primitive, inputs)
         elif type(primitive) is Full and primitive.shape:
             self.scalars[out] = Literal(primitive.dtype.type(primitive.fill))
+            self.stretched.add(out)
         kept = self.unchanged(primitive, inputs)
         if kept is not None and kept.aval == out.aval:
             self.same[out] = kept
@@ -87,6 +91,8 @@ class _Walk:
         if primitive is not eqn.primitive or inputs != eqn.inputs:
             rewritten = eqn._replace(primitive=primitive, inputs=inputs)
         self.made_by[out] = rewritten
+        if type(primitive) is BroadcastTo:
+            self.stretched.add(out)
         return rewritten
 
     def unstretched(

@@ -111,7 +111,14 @@ class Elementwise(_Declared, abstract=True):
         raise MissingRuleError(f"{self.name} has no typing rule")
 
     def abstract_eval(self, *avals: Aval) -> Aval:
-        shape = broadcast_shapes(self.called, *[a.shape for a in avals])
+        shape: Shape = ()
+        for aval in avals:
+            own = aval.shape
+            if own and own != shape:
+                if shape:
+                    shape = broadcast_shapes(self.called, *[a.shape for a in avals])
+                    break
+                shape = own
         weak = not shape and all([a.weak for a in avals])
         dtype = self.result_dtype(avals)
         if weak:
