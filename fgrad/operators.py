@@ -428,6 +428,8 @@ def _of_arrays() -> dict[str, Any]:
             _refusal("x.shape = s", "fnp.reshape(x, s)"),
         ),
         "copy": lambda self, order="C": copy.deepcopy(self),
+        # NumPy's own iterator: it gives numbers, which is what those ask for who look through it.
+        "flat": property(lambda self: self.view(np.ndarray).flat),
     }
 
 

@@ -295,7 +295,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "real": (lambda x: x.real, Z),
     "imag": (lambda x: x.imag, Z),
     "imag of real": (lambda x: x.imag, X),
-    "flat": (lambda x: np.asarray(x.flat) if type(x) is np.ndarray else x.flat, X),
+    "flat": (lambda x: np.asarray(x.flat) if isinstance(x, np.ndarray) else x.flat, X),
     "copy": (lambda x: x.copy(), X),
     "iterate": (lambda x: [row * 2 for row in x], X),
     "unpack": (lambda x: x[0] - x[1], X),
@@ -704,3 +704,13 @@ def test_arithmetic_of_scalars_heeds_the_callers_errstate() -> None:
     # A cotangent of zero absorbs an infinite slope, of numbers too.
     gradient = fgrad.grad(lambda x: fnp.where(x.sum() > -1.0, x.sum(), fnp.sqrt(x.sum())))
     assert gradient(np.zeros(1))[0] == 1.0
+
+
+def test_flat_gives_numbers_and_does_not_write() -> None:
+    x = fnp.arange(4.0).reshape(2, 2)
+    assert [type(v) for v in x.flat] == [np.float64] * 4
+    assert x.flat[3] == 3.0
+    with pytest.raises(ValueError, match="read-only"):
+        x.flat[0] = 1.0
+    assert pytest.approx([0.0, 1.0, 2.0, 3.0]) == x.ravel()
+    assert pytest.approx(2.0) == fnp.array(2.0)
