@@ -98,3 +98,12 @@ def test_other_dtypes(dtype: Any) -> None:
     x = np.array([1, 2]).astype(dtype)
     assert fgrad.jit(f)(x).dtype == f(x).dtype == dtype
     np.testing.assert_array_equal(fgrad.jit(f)(x), f(x))
+
+
+def test_pieces_side_by_side_have_no_negative_zero() -> None:
+    def f(x: Any) -> Any:
+        return x[5:6], x[3:5], x[5:6], x[:3]
+
+    x = np.full(6, -0.0)
+    pull = lambda x: fgrad.vjp(f, x)[1](f(x))[0]  # noqa: E731
+    same_bits(fgrad.jit(pull)(x), pull(x))

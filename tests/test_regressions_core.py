@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 import fgrad
 import fgrad.numpy as fnp
 from fgrad import errors
+from fgrad.primitives.families import absorbing_product
 
 
 def test_long_compiled_programs_do_not_name_a_variable_like_a_function_they_call() -> None:
@@ -354,3 +355,23 @@ def test_jit_of_a_method_says_what_to_do_with_self() -> None:
         errors.NonArrayError, match=r"class Model; give static_argnums=0, or register"
     ):
         Model().f(np.ones(2))
+
+
+def test_a_zero_cotangent_whose_tangent_meets_an_infinite_slope() -> None:
+    def slopes(x: Any) -> Any:
+        return fgrad.grad(lambda t: fnp.sum(fnp.abs(t) ** 0.5))(x)
+
+    x, t = fnp.asarray([0.0, 1.0, -2.0]), fnp.asarray([0.0, 1.0, 0.0])
+    pushed = fgrad.jvp(slopes, (x,), (t,))[1]
+    np.testing.assert_allclose(pushed, [0.0, -0.25, 0.0], rtol=1e-15)
+    np.testing.assert_array_equal(
+        pushed, fgrad.jit(lambda x, t: fgrad.jvp(slopes, (x,), (t,)))(x, t)[1]
+    )
+
+
+def test_zeros_that_a_guard_does_not_touch_keep_their_sign() -> None:
+    ct, slope = np.array([0.0, -0.0, 0.0, 2.0]), np.array([np.inf, 3.0, -3.0, 1.0])
+    with np.errstate(invalid="ignore"):
+        got = np.asarray(absorbing_product(ct, slope))
+    np.testing.assert_array_equal(got, [0.0, 0.0, 0.0, 2.0])
+    np.testing.assert_array_equal(np.signbit(got), [False, True, True, False])

@@ -1,7 +1,6 @@
 """Arrays that are put side by side into zeros and added up: that is their concatenation.
 
-So do the cotangents of slices meet, as those of the gates of a recurrent network. Values are kept but for the
-sign of zeros.
+So do the cotangents of slices meet, as those of the gates of a recurrent network.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, NamedTuple
 
-from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Var
+from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from fgrad.ir.passes import dce
 from fgrad.primitives.families import add
 from fgrad.primitives.shape import Concatenate, Embed
@@ -52,7 +51,13 @@ def join_pieces(jaxpr: Jaxpr) -> Jaxpr:
                     known[out] = _Pieces(one.axis, pieces)
                     if _covers(pieces, out.aval.shape[one.axis]):
                         inputs = tuple([p.operand for p in pieces])
-                        eqn = eqn._replace(primitive=Concatenate(one.axis), inputs=inputs)
+                        joined = Var(out.aval)
+                        eqns.append(
+                            Eqn(Concatenate(one.axis), inputs, (joined,), eqn.source, eqn.silent)
+                        )
+                        # What was added to zeros has no negative zero.
+                        zero = Literal(out.aval.dtype.type(0))
+                        eqn = eqn._replace(inputs=(joined, zero))
                         changed = True
         eqns.append(eqn)
     if not changed:

@@ -566,8 +566,8 @@ class AbsorbingProduct(Ufunc, abstract=True):
         answer = np.multiply(ct, slope)
         if _unguarded.get() or not has_nan(answer):
             return answer
-        absorbed = np.equal(ct, 0)
-        if switches.debug_nans and np.any(absorbed & np.isnan(answer)):
+        absorbed = np.equal(ct, 0) & np.isnan(answer)
+        if switches.debug_nans and np.any(absorbed):
             raise NanError(
                 f"a derivative of zero met an infinite or NaN slope at {here()}; the product counts as 0"
             )

@@ -203,6 +203,9 @@ class VJPTrace(Trace):
 def _any_nan(ct: Any) -> bool:
     """Whether a value has a NaN, as far as its traces know; recorded products guard themselves."""
     while isinstance(ct, Tracer):
+        tangent = getattr(ct, "tangent", None)
+        if tangent is not None and _any_nan(tangent):
+            return True
         ct = ct._array() if hasattr(ct, "_array") else ct._known()
     return ct is not None and has_nan(ct)
 
