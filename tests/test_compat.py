@@ -264,6 +264,18 @@ def test_objects_that_are_called_need_no_name() -> None:
     np.testing.assert_array_equal(fgrad.vmap(Field())(np.arange(3.0)), [0.0, 1.0, 4.0])
 
 
+def test_what_vmap_passes_whole_may_be_anything() -> None:
+    def apply(x: Any, g: Any, name: Any) -> Any:
+        return g(x) if name == "sin" else x
+
+    x = np.arange(3.0)
+    mapped = fgrad.vmap(apply, in_axes=(0, None, None))
+    np.testing.assert_allclose(mapped(x, fnp.sin, "sin"), np.sin(x))
+    np.testing.assert_allclose(fgrad.jit(lambda x: mapped(x, fnp.sin, "sin"))(x), np.sin(x))
+    with pytest.raises(errors.NonArrayError, match="argument g"):
+        fgrad.vmap(apply)(x, fnp.sin, x)
+
+
 def test_random_keys_pass_for_arrays() -> None:
     seen = []
     key = fgrad.random.key(0)

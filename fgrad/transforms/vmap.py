@@ -11,7 +11,7 @@ from fgrad import _tree
 from fgrad.array import wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import BOOL
-from fgrad.errors import FgradError, MappedAxisError
+from fgrad.errors import FgradError, MappedAxisError, NonArrayError
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.primitives.families import Convert, common_dtype
 from fgrad.primitives.shape import moveaxis, spread
@@ -20,6 +20,7 @@ from fgrad.tracing import Primitive, Trace, Tracer, has_tracers, listed, record
 from fgrad.transforms._arguments import (
     argument_leaf_names,
     check_callable,
+    leaf_value,
     leaf_values,
     output_values,
     signature_names,
@@ -219,8 +220,13 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         where = f"vmap of {function_text(f)}"
         leaves, treedef = _tree.flatten((args, kwargs))
-        values = leaf_values(leaves, "vmap", f, args, kwargs)
         axes = _in_axes(f, in_axes, args, kwargs)
+        opaque: tuple[int, ...] = ()
+        try:
+            values = leaf_values(leaves, "vmap", f, args, kwargs)
+        except NonArrayError:
+            # What is passed whole may be anything, such as a function.
+            values, opaque = _values_of_mapped(leaves, axes, f, args, kwargs)
         names: list[str] = []
         moved: list[tuple[Any, bool]] = []
         size = axis_size
@@ -252,7 +258,11 @@ def vmap(
             )
         with BatchTrace(function_name(f), size, f) as trace:
             tracers = [
-                BatchTracer(trace, v, frozenset(names[i : i + 1])) if is_mapped else wrap(v)
+                BatchTracer(trace, v, frozenset(names[i : i + 1]))
+                if is_mapped
+                else v
+                if i in opaque
+                else wrap(v)
                 for i, (v, is_mapped) in enumerate(moved)
             ]
             inner_args, inner_kwargs = _tree.unflatten(treedef, tracers)
@@ -302,6 +312,28 @@ def _misfit(what: str, axes: Any, of: str, treedef: Any) -> MappedAxisError:
         f"{what} has structure {tree_text(_tree.structure(axes, _is_axis))}, but {of} has structure "
         f"{tree_text(treedef)}; give one axis for all, or the same containers, stopping early"
     )
+
+
+def _values_of_mapped(
+    leaves: Sequence[Any], axes: Sequence[Any], f: Callable[..., Any], args: Any, kwargs: Any
+) -> tuple[list[Any], tuple[int, ...]]:
+    """The leaves as inside values, but for those that are no arrays and are passed whole."""
+    values, opaque = [], []
+    for i, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
+        try:
+            inside = leaf_value(
+                leaf,
+                "vmap",
+                f,
+                lambda i=i: argument_leaf_names(f, args, kwargs)[i],  # type: ignore[misc]
+            )
+        except NonArrayError:
+            if axis is not None:
+                raise
+            inside = leaf
+            opaque.append(i)
+        values.append(inside)
+    return values, tuple(opaque)
 
 
 def _in_axes(
