@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import linecache
 import weakref
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -47,7 +47,7 @@ class Executable:
         emitter = Emitter(self.jaxpr.name, guards)
         source = emitter.source(self.fused)
         # Named by its content: the same program has the same name in every process.
-        digest = hashlib.blake2b(source.encode(), digest_size=4).hexdigest()
+        digest = f"{zlib.crc32(source.encode()):08x}"
         filename = f"{GENERATED}{emitter.name} {digest}>"
         namespace = dict(emitter.constants)
         exec(compile(source, filename, "exec"), namespace)
