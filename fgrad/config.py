@@ -166,15 +166,22 @@ class Config:
     version = 0
 
     def __init__(self) -> None:
-        values: dict[str, Any] = _DEFAULTS | _INERT
-        for name, default in _DEFAULTS.items():
-            text = os.environ.get("FGRAD_" + name.upper())
-            if text is not None:
-                values[name] = bool(_switch(text)) if isinstance(default, bool) else text
-                if type(default) is int:
-                    values[name] = int(text)
-        self.__dict__.update(values)
+        self.__dict__.update(_DEFAULTS | _INERT)
         self._refresh()
+        for name, default in _DEFAULTS.items():
+            variable = "FGRAD_" + name.upper()
+            text = os.environ.get(variable)
+            if text is None:
+                continue
+            value: Any = text
+            if isinstance(default, bool):
+                value = _switch(text)
+            elif isinstance(default, int) and text.isdecimal():
+                value = int(text)
+            try:
+                self.update(name, text if value is None else value)
+            except ConfigError as error:
+                raise ConfigError(f"environment variable {variable}={text}: {error}") from None
 
     def _refresh(self) -> None:
         switches.enable_x64 = self.enable_x64

@@ -22,6 +22,7 @@ import fgrad
 import fgrad.numpy as fnp
 from fgrad.compiler import compile as compile_module
 from fgrad.compiler import compiled, fuse, kernels
+from fgrad.compiler.blocks import run_blocks
 from fgrad.compiler.fuse import Fused
 from fgrad.ir.check import check_jaxpr
 from fgrad.ir.jaxpr import eval_jaxpr
@@ -349,3 +350,23 @@ def test_blocks_take_no_more_memory_than_whole_arrays(
     peak = peak_of(in_blocks, x, y)
     monkeypatch.setattr(compile_module, "fuse", lambda jaxpr: jaxpr)
     assert peak <= peak_of(fgrad.jit(fgrad.value_and_grad(LARGE[name])), x, y)
+
+
+def test_the_pool_grows_with_the_flag() -> None:
+    seen: set[int] = set()
+    start = threading.Barrier(5, timeout=60)
+
+    def kernel(first: int, last: int) -> None:
+        # All shares meet here, or none goes on: each has a thread of its own.
+        start.wait()
+        seen.add(threading.get_ident())
+
+    for threads in (2, 5):
+        start = threading.Barrier(threads, timeout=60)
+        seen.clear()
+        fgrad.config.update("num_threads", threads)
+        try:
+            run_blocks(kernel, threads)
+        finally:
+            fgrad.config.update("num_threads", 0)
+        assert len(seen) == threads

@@ -8,6 +8,7 @@ import pytest
 
 import fgrad
 import fgrad.numpy as fnp
+from fgrad.transforms.direct_call import MISS
 
 Pair = collections.namedtuple("Pair", "w b")
 
@@ -117,3 +118,21 @@ def test_the_axes_in_scope_are_part_of_a_signature() -> None:
     outside = f.cache_info()
     fgrad.vmap(lambda _: f(x), axis_name="i")(np.arange(2))
     assert f.cache_info().misses == outside.misses + 1
+
+
+def test_scalars_take_the_short_way() -> None:
+    f = fgrad.jit(lambda x: x * 2.0)
+    scalar = fnp.sum(x)
+    for _ in range(3):
+        assert float(f(scalar)) == 6.0
+    assert f._direct is not None
+    assert f._direct[0]((scalar,)) is not MISS
+    assert f.cache_info() == (2, 1, 1)
+
+
+def test_scalars_are_narrowed_in_32_bits() -> None:
+    scalar = fnp.sum(x)
+    with fgrad.enable_x64(False):
+        assert (scalar * 2.0).dtype == (scalar * scalar).dtype == np.float32
+        assert fnp.where(True, scalar, scalar).dtype == np.float32
+        assert fgrad.jit(lambda s: s * 2.0)(scalar).dtype == np.float32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 import warnings
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import fgrad.numpy as fnp
 from fgrad import lax
 from fgrad.compiler import compiled
 from fgrad.compiler.pieces import join_pieces
-from fgrad.ir.jaxpr import sub_jaxprs
+from fgrad.ir.jaxpr import Jaxpr, sub_jaxprs
 
 rng = np.random.default_rng(0)
 STEPS, ROWS, WIDTH = 6, 3, 4
@@ -604,3 +605,17 @@ def test_a_carry_is_updated_in_place() -> None:
     # The old carry is a result of its step, or another carry.
     assert "in_place" not in source_of(read_after_the_update(fnp, lax), x)
     assert "in_place" not in source_of(carried_twice(fnp, lax), x)
+
+
+def test_a_loop_of_many_lengths_keeps_few_programs() -> None:
+    def body(carry: Any, row: Any) -> tuple[Any, Any]:
+        return carry + row, carry * row
+
+    for length in range(40):
+        rows = np.arange(float(length))
+        total, products = fgrad.lax.scan(body, 0.0, rows)
+        assert float(total) == rows.sum()
+        np.testing.assert_array_equal(products, np.cumsum(rows) * rows - rows * rows)
+    kept = [j for j in gc.get_objects() if type(j) is Jaxpr and "alone" in j.derived]
+    assert kept
+    assert all(len(j.derived["alone"]) <= 8 for j in kept)

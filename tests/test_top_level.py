@@ -463,3 +463,24 @@ def test_what_has_no_meaning_here_is_refused() -> None:
 
     with pytest.raises(ArgumentError, match="setup_tpu: fgrad computes on the CPU"):
         colab_tpu.setup_tpu()
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("FGRAD_NUM_THREADS", "abc"),
+        ("FGRAD_NUM_CPU_DEVICES", "0"),
+        ("FGRAD_ENABLE_X64", "maybe"),
+        ("FGRAD_DEFAULT_PRNG_IMPL", "dice"),
+    ],
+)
+def test_environment_variables_are_checked(
+    variable: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(fgrad.errors.ConfigError, match=rf"{variable}={text}"):
+        type(fgrad.config)()
+    monkeypatch.delenv(variable)
+    type(fgrad.config)()
+    # The flags as the library has them.
+    fgrad.config._refresh()

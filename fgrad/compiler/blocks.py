@@ -14,6 +14,7 @@ from typing import Any
 
 _lock = threading.Lock()
 _pool: Any = None
+_pool_size = 0
 _here = threading.local()
 
 
@@ -53,9 +54,11 @@ def run_blocks(kernel: Callable[..., Any], count: int, *args: Any) -> bool:
         # The handling of floating-point errors belongs to the context.
         context = contextvars.copy_context()
         try:
-            shares.append(_threads().submit(context.run, _share, kernel, first, last, args))
+            shares.append(
+                _threads(threads - 1).submit(context.run, _share, kernel, first, last, args)
+            )
         except RuntimeError:
-            # An interpreter that shuts down starts no threads.
+            # An interpreter that shuts down starts no threads, nor does a pool that gave way to a larger one.
             own.append((first, last))
     try:
         gave_up = any([kernel(first, last, *args) for first, last in own])
@@ -77,14 +80,17 @@ def _share(kernel: Callable[..., Any], first: int, last: int, args: Any) -> Any:
         _here.inside = False
 
 
-def _threads() -> Any:
-    global _pool
+def _threads(count: int) -> Any:
+    """A pool of at least so many threads."""
+    global _pool, _pool_size
     with _lock:
-        if _pool is None:
+        if _pool is None or _pool_size < count:
             # Imported where it is needed: it would cost every start of a process.
             from concurrent.futures import ThreadPoolExecutor
 
-            _pool = ThreadPoolExecutor(max(available_threads() - 1, 1), "fgrad")
+            if _pool is not None:
+                _pool.shutdown(wait=False)
+            _pool, _pool_size = ThreadPoolExecutor(count, "fgrad"), count
         return _pool
 
 

@@ -46,7 +46,7 @@ class Executable:
     def _generate(self, guards: frozenset[Var] | None) -> tuple[str, Callable[..., Any]]:
         emitter = Emitter(self.jaxpr.name, guards)
         source = emitter.source(self.fused)
-        # Named by its content: the same program has the same name in every process.
+        # Named by its content: equal programs share a file.
         digest = f"{zlib.crc32(source.encode()):08x}"
         filename = f"{GENERATED}{emitter.name} {digest}>"
         namespace = dict(emitter.constants)

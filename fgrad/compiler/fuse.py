@@ -242,7 +242,7 @@ class _Plan:
                 axes = primitive.axes
                 if before in axes:
                     axis = None
-                    if not _combines(primitive, source.aval, out.aval, cluster.size):
+                    if not _combines(primitive, source.aval, out.aval):
                         return False
                 else:
                     axis = before - sum(a < before for a in axes)
@@ -301,7 +301,7 @@ def _after_reshape(before: Sequence[int], axis: int, after: Sequence[int]) -> in
     return None
 
 
-def _combines(primitive: Any, source: Aval, out: Aval, size: int) -> bool:
+def _combines(primitive: Any, source: Aval, out: Aval) -> bool:
     """Whether a reduction over the axis may be put together from those of the blocks."""
     floats = source.dtype.kind in "fc" if type(primitive) is Sum else source.dtype.kind in "fiub"
     # Partial results are few beside what they stand for.

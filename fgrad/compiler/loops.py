@@ -27,6 +27,8 @@ DEEPEST = 8
 # Below this many bytes, what a variable holds on to is not worth a statement.
 _WORTH_DROPPING = 1 << 14
 _STEP = "    "
+# A loop that runs at more lengths than these runs its body step by step at the others.
+_MOST_PROGRAMS = 8
 
 
 def can_write(bodies: Sequence[Jaxpr]) -> bool:
@@ -43,16 +45,19 @@ def _length(jaxpr: Jaxpr) -> int:
     return known
 
 
-def alone(primitive: Any, in_avals: Sequence[Aval], key: tuple[Any, ...]) -> Jaxpr:
-    """The program that applies one primitive; `key` tells it from others of the same body."""
-    derived = primitive.jaxprs[-1].derived
-    known = derived.get(("alone", *key))
-    if known is None:
+def alone(primitive: Any, in_avals: Sequence[Aval], key: tuple[Any, ...]) -> Jaxpr | None:
+    """The program that applies one primitive; `key` tells it from others of the same body.
+
+    None where a body has several such programs already: each costs a compilation, and stays.
+    """
+    programs = primitive.jaxprs[-1].derived.setdefault("alone", {})
+    known = programs.get(key)
+    if known is None and len(programs) < _MOST_PROGRAMS:
         invars = [Var(aval) for aval in in_avals]
         outvars = [Var(aval) for aval in primitive.abstract_eval(*in_avals)]
         eqn = Eqn(primitive, tuple(invars), tuple(outvars))
         name = primitive.jaxprs[-1].name
-        known = derived[("alone", *key)] = Jaxpr((), (), invars, [eqn], outvars, name)
+        known = programs[key] = Jaxpr((), (), invars, [eqn], outvars, name)
     return known  # type: ignore[no-any-return]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import Aval, aval_of, broadcast_shapes
+from fgrad.config import switches
 from fgrad.errors import DTypeError
 from fgrad.parameters import parameters
 from fgrad.primitives.families import (
@@ -412,7 +413,11 @@ class Select(Linear):
             except ValueError:
                 # The shapes are at fault, which is said below in better words.
                 pass
-        if isinstance(condition, (bool, np.bool_)) and type(a) is type(b) is np.float64:
+        if (
+            isinstance(condition, (bool, np.bool_))
+            and type(a) is type(b) is np.float64
+            and switches.enable_x64
+        ):
             return a if condition else b
         a_aval, b_aval, c_aval = aval_of(a), aval_of(b), aval_of(condition)
         shape = _select_shape(a_aval, b_aval, c_aval)

@@ -128,7 +128,7 @@ class Elementwise(_Declared, abstract=True):
 
     def impl(self, *values: Any) -> Any:
         first = values[0]
-        if type(first) is np.float64:
+        if type(first) is np.float64 and switches.enable_x64:
             operator = self.operator
             if operator is not None and type(values[1]) in _FLOAT_SCALARS:
                 return operator(first, values[1])

@@ -26,7 +26,7 @@ from fgrad.array import (
 from fgrad.avals import Aval, ShapeDtypeStruct, aval_of
 from fgrad.compiler import compiled
 from fgrad.config import TRACE_FLAGS, config, jit_is_disabled
-from fgrad.dtypes import python_type
+from fgrad.dtypes import SUPPORTED, python_type
 from fgrad.errors import ArgumentError, StaleConstantError
 from fgrad.ir.jaxpr import Jaxpr
 from fgrad.source_info import (
@@ -54,6 +54,8 @@ from fgrad.transforms.static import Static, infer_static, split_static
 
 ndarray = np.ndarray
 _PYTHON = frozenset((float, int, bool, complex))
+#: NumPy's scalars that need no conversion.
+_SCALARS = frozenset(dtype.type for dtype in SUPPORTED)
 _LARGE_CONSTANT = 1 << 20
 
 
@@ -175,6 +177,10 @@ class JitFunction:
             elif kind in _PYTHON:
                 values.append(leaf)
                 kinds.append(kind)
+            elif kind in _SCALARS:
+                values.append(leaf)
+                kinds.append(())
+                kinds.append(leaf.dtype)
             else:
                 traced = traced or isinstance(leaf, Tracer)
                 unusual = True

@@ -123,7 +123,9 @@ class Scan(Primitive):
                 *[Aval((self.length, *a.shape), a.dtype) for a in own[entries:]],
             ]
             key = self.consts, self.carries, self.length, self.reverse
-            return compiled(alone(self, avals, key)).run(*values)
+            program = alone(self, avals, key)
+            if program is not None:
+                return compiled(program).run(*values)
         run = runner(self.body)
         consts, carry, rows = self.split(values)
         count = self.carries

@@ -106,7 +106,9 @@ class While(Primitive):
         if can_write(self.jaxprs) and not config.debug_nans:
             avals = [*self.condition.in_avals[: self.condition_consts], *self.body.in_avals]
             key = self.condition, self.condition_consts, self.body_consts
-            return compiled(alone(self, avals, key)).run(*values)
+            program = alone(self, avals, key)
+            if program is not None:
+                return compiled(program).run(*values)
         condition, body = runner(self.condition), runner(self.body)
         condition_consts, body_consts, carry = self.split(values)
         while condition(*condition_consts, *carry)[0]:

@@ -41,7 +41,8 @@ def _scan(d: Draw) -> Sample:
     aval, length = _aval(d), d.integer(1, 3)
 
     def body(weight: Any, state: Any, count: Any, last: Any, row: Any) -> list[Any]:
-        wave = p.sin(mul(weight, state))
+        # Of complex numbers, a sine grows like an exponential.
+        wave = p.sin(mul(weight, mul(0.1, state)))
         return [add(wave, row), add(count, 1), row, mul(wave, last)]
 
     loop = Scan(_recorded(body, [aval, aval, COUNTER, aval, aval]), 1, 3, length, d.boolean())
