@@ -169,6 +169,42 @@ def test_orders_and_duplicates() -> None:
     )
 
 
+def test_positions_beyond_32_bits_stay_apart() -> None:
+    # In 32 bits the numbers of the first two positions would be one.
+    shape = (2**17, 2**17)
+    places = np.array([[2**15, 7], [0, 7], [2**17 - 1, 2**17 - 1], [0, 7]], np.int32)
+    with fgrad.enable_x64(False):
+        m = sparse.BCOO((np.float32([1, 2, 4, 8]), places), shape=shape)
+        for got in (m.sum_duplicates(), fgrad.jit(lambda m: m.sum_duplicates(nse=3))(m)):
+            same(got.indices, np.int32([[0, 7], [2**15, 7], [2**17 - 1, 2**17 - 1]]))
+            same(got.data, np.float32([10, 1, 4]))
+        same(m.sum_duplicates(nse=1).data, np.float32([10]))
+        with pytest.raises(ShapeError, match="has 17179869184 elements, more than int32"):
+            m.reshape(2**16, 2**18)
+    moved = m.reshape(2**16, 2**18)
+    wanted = np.unravel_index(np.ravel_multi_index(tuple(places.T), shape), moved.shape)
+    same(moved.indices, np.stack(wanted, axis=1).astype(np.int32))
+    with pytest.raises(ShapeError, match="17179869184 positions along an axis, more than int32"):
+        m.reshape(-1)
+
+
+def test_duplicates_of_few_elements() -> None:
+    none = sparse.empty((3, 4))
+    assert none.sum_duplicates().nse == 0
+    same(none.sum_duplicates(nse=2).indices, np.int32([[3, 4], [3, 4]]))
+    one = sparse.BCOO((np.ones(1), np.int32([[1, 2]])), shape=(3, 4))
+    same(one.sum_duplicates(nse=2).indices, np.int32([[1, 2], [3, 4]]))
+    same(one.sum_duplicates(nse=2).data, np.array([1.0, 0.0]))
+    stacked = fgrad.vmap(
+        lambda d: (
+            sparse.BCOO((d, np.int32([[1], [1], [0]])), shape=(2,))
+            .sum_duplicates(2, remove_zeros=False)
+            .data
+        )
+    )(np.arange(6.0).reshape(2, 3))
+    same(stacked, np.array([[2.0, 1.0], [5.0, 7.0]]))
+
+
 def test_dense_arrays_become_sparse_under_the_transforms() -> None:
     def f(x: Any) -> Any:
         return sparse.BCOO.fromdense(x, nse=20) @ V
@@ -190,10 +226,13 @@ def test_forms_of_scipy() -> None:
 
 
 def test_creation() -> None:
-    for arguments in [(3,), (3, 4), (4, 3, 1), (3, 5, -2)]:
+    for arguments in [(3,), (3, 4), (4, 3, 1), (4, 3, 2), (3, 5, -2), (3, 2, 5), (3, 2, -5), (0,)]:
         same(sparse.eye(*arguments).todense(), np.eye(*arguments))
     same(sparse.empty((2, 3), np.float32).todense(), np.zeros((2, 3), np.float32))
     assert isinstance(sparse.eye(2), sparse.JAXSparse)
+    large = sparse.eye(10**6, k=1)
+    assert large.nse == 10**6 - 1
+    same(large.indices[-1], np.int32([10**6 - 2, 10**6 - 1]))
     assert sparse.eye(2).block_until_ready().nse == 2
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 import fgrad.numpy as fnp
 from fgrad.array import Array
+from fgrad.dtypes import canonical
 from fgrad.errors import ArgumentError, ConcretizationTypeError, DTypeError, ShapeError
 from fgrad.experimental import sparse_linalg as linalg
 from fgrad.numpy._support import ArrayLike, DTypeLike, normal_axes, static_int, static_shape
@@ -362,21 +363,18 @@ class BCOO(JAXSparse):
                 )
             rows = np.unique(np.asarray(known), axis=0)
             nse = len(rows) - int((rows == bounds).all(1).sum())
-        fill = tuple(self.shape[: self.n_sparse])
-        linear = fnp.ravel_multi_index(
-            tuple(indices[:, k] for k in range(self.n_sparse)),
-            tuple(n + 1 for n in fill),
-            mode="clip",
-        )
-        total = int(np.prod([n + 1 for n in fill], dtype=np.int64))
-        found, inverse = fnp.unique(linear, size=nse, fill_value=total - 1, return_inverse=True)
-        data: Any = fnp.zeros((nse, *self.data.shape[1:]), self.data.dtype)
+        # Rows are compared column by column: the number of a position may exceed the dtype of the indices.
+        order = fnp.lexsort(tuple(indices[:, k] for k in reversed(range(self.n_sparse))))
+        rows_in_order = indices[order]
+        begins = fnp.any(rows_in_order[1:] != rows_in_order[:-1], axis=1)
+        group = fnp.concatenate([fnp.zeros(min(self.nse, 1), int), fnp.cumsum(begins)])
         # What is not among the first `nse` positions is dropped: padding comes last.
-        kept = fnp.where(found[fnp.minimum(inverse, nse - 1)] == linear, inverse, nse)
-        data = data.at[kept.ravel()].add(self.data, mode="drop")
-        places = fnp.stack(fnp.unravel_index(found, tuple(n + 1 for n in fill)), axis=1)
+        data: Any = fnp.zeros((nse, *self.data.shape[1:]), self.data.dtype)
+        data = data.at[group].add(self.data[order], mode="drop")
+        places: Any = fnp.broadcast_to(bounds.astype(self.indices.dtype), (nse, self.n_sparse))
+        places = places.at[group].set(rows_in_order, mode="drop")
         return BCOO(
-            (data, places.astype(self.indices.dtype)),
+            (data, places),
             shape=self.shape,
             indices_sorted=True,
             unique_indices=True,
@@ -395,7 +393,8 @@ class BCOO(JAXSparse):
         Raises
         ------
         ShapeError
-            If the shape has another number of elements.
+            If the shape has another number of elements, or more than integers of the default width, or
+            more along an axis than the dtype of the positions can count.
         """
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         wanted = list(given)
@@ -407,6 +406,14 @@ class BCOO(JAXSparse):
             raise ShapeError(
                 f"BCOO.reshape: an array of shape {self.shape} with {self.n_dense} dense axes cannot become {sizes}"
             )
+        for what, number, dtype, fix in (
+            ("elements", self.size, canonical(np.dtype(np.int64)), "set the flag enable_x64"),
+            ("positions along an axis", max(sizes), self.indices.dtype, "give wider indices"),
+        ):
+            if number > np.iinfo(dtype).max:
+                raise ShapeError(
+                    f"BCOO.reshape: {self.shape} to {sizes} has {number} {what}, more than {dtype} can count; {fix}"
+                )
         bounds = np.array(self.shape)
         inside = fnp.all((self.indices >= 0) & (self.indices < bounds), axis=1)
         places = tuple(fnp.where(inside, self.indices[:, k], 0) for k in range(self.n_sparse))
@@ -823,8 +830,10 @@ def eye(
     """
     _only_bcoo("eye", sparse_format)
     rows, columns = static_int(N, "eye: N"), static_int(N if M is None else M, "eye: M")
-    found = np.nonzero(np.eye(rows, columns, static_int(k, "eye: k"), dtype=bool))
-    indices = np.stack(found, axis=1).astype(index_dtype)
+    offset = static_int(k, "eye: k")
+    first, end = max(0, -offset), min(rows, columns - offset)
+    along = np.arange(first, max(first, end))
+    indices = np.stack([along, along + offset], axis=1).astype(index_dtype)
     return BCOO(
         (fnp.ones(len(indices), dtype), indices),
         shape=(rows, columns),
