@@ -69,9 +69,10 @@ def start_trace(
         raise ArgumentError(
             f"start_trace: a profile is being made, for {_running[1]!r}; call stop_trace before"
         )
-    profile = cProfile.Profile()
-    _running = profile, os.fspath(log_dir)
+    profile, folder = cProfile.Profile(), os.fspath(log_dir)
+    # It raises where another profiler is at work: then there is nothing to stop.
     profile.enable()
+    _running = profile, folder
 
 
 def stop_trace() -> None:

@@ -359,8 +359,6 @@ class Bundle:
             self.taken.add(head)
             return None
         whole = f"{origin}.{attribute}"
-        if whole in sys.modules and not hasattr(sys.modules[origin], "__path__"):
-            raise AssertionError(whole)
         if whole in sys.modules and isinstance(
             getattr(sys.modules[origin], str(attribute), None), types.ModuleType
         ):
