@@ -116,6 +116,9 @@ else:
     ("call", "environment", "width"),
     [
         ("install()", {}, "float32"),
+        ("install(enable_x64=True); fgrad.compat.install()", {}, "float64"),
+        ("install(enable_x64=False); fgrad.compat.install()", {"JAX_ENABLE_X64": "1"}, "float32"),
+        ("install(); fgrad.compat.install(enable_x64=True)", {}, "float64"),
         ("install()", {"JAX_ENABLE_X64": "1"}, "float64"),
         ("install(enable_x64=True)", {}, "float64"),
         ("install(enable_x64=False)", {"JAX_ENABLE_X64": "true"}, "float32"),
@@ -146,6 +149,38 @@ def test_every_module_that_fgrad_shares_with_jax_is_found() -> None:
     assert (own & theirs) - finder.SHARED == {"extend", "version"}
     missing = [name for name in finder.SHARED if not finder.sources("jax." + name)]
     assert all(find_spec("fgrad." + name.partition(".")[0]) is None for name in missing), missing
+
+
+#: Modules with public names that JAX has no module for, or another one under the same name.
+OF_FGRAD_ALONE = {
+    "compiler",
+    "experimental.sparse_linalg",
+    "extend",
+    "ir",
+    "lax.gather_scatter",
+    "numpy.indexing",
+    "numpy.linalg.products",
+    "primitives.elementwise",
+    "primitives.linalg",
+    "primitives.reduction",
+    "primitives.shape",
+}
+
+
+def test_modules_with_public_names_are_found_or_of_fgrad_alone() -> None:
+    for module in pkgutil.walk_packages(fgrad.__path__, "fgrad."):
+        if not module.name.startswith("fgrad.compat"):
+            importlib.import_module(module.name)
+    # Among them are modules that another one puts below itself.
+    public = {
+        name.removeprefix("fgrad.")
+        for name, module in list(sys.modules.items())
+        if name.startswith("fgrad.")
+        and not name.startswith("fgrad.compat")
+        and hasattr(module, "__all__")
+    }
+    own = {name for name in public if not any(part.startswith("_") for part in name.split("."))}
+    assert own - finder.SHARED == OF_FGRAD_ALONE
 
 
 @pytest.mark.parametrize(
@@ -201,8 +236,73 @@ def test_parts_of_a_mesh_with_two_axes() -> None:
     assert shapes == [((2, 4), (2,))]
     with pytest.raises(errors.ShapeError, match="cannot be divided among the 3 devices"):
         mapped(spec(), spec(), spec())(np.ones((4, 10)), np.arange(12.0))
-    with pytest.raises(errors.ArgumentError, match="no PartitionSpec"):
-        shard_map.shard_map(part, mesh=mesh, in_specs="a", out_specs=spec())(x, x)
+
+
+A, B = PartitionSpec("a"), PartitionSpec("b")
+
+
+@pytest.mark.parametrize(
+    ("in_specs", "out_specs", "text"),
+    [
+        ("a", A, "in_specs has entries that are no PartitionSpec: 'a'"),
+        ((A, 3), A, "in_specs has entries that are no PartitionSpec"),
+        (A, "a", "out_specs has entries that are no PartitionSpec: 'a'"),
+        ((A,), A, "in_specs has 1 entries, and 2 arguments are given"),
+        ((A, B, A), A, "in_specs has 3 entries, and 2 arguments are given"),
+        ((), A, "in_specs has 0 entries, and 2 arguments are given"),
+        ([A, A], A, r"in_specs is .*\[PartitionSpec.* structure PyTreeSpec"),
+        ((A, {"x": A}), A, "in_specs is .*'x': PartitionSpec.* the arguments have the structure"),
+        (A, (A, A), "out_specs is .* the results have the structure"),
+        (PartitionSpec("c"), A, r"in_specs has PartitionSpec\('c'\), .* mesh are \('a', 'b'\)"),
+        (A, PartitionSpec(("a", "c")), r"out_specs has .*'c'\)\), .* mesh are \('a', 'b'\)"),
+        (PartitionSpec("a", "a"), A, "give each axis of the mesh at most once"),
+        (PartitionSpec("a", "b"), A, r"argument 0 has shape \(6,\), and its PartitionSpec is"),
+        (A, PartitionSpec(None, "b"), r"result 0 has shape \(3,\), and its PartitionSpec is"),
+    ],
+)
+def test_specs_that_do_not_fit_are_named(in_specs: Any, out_specs: Any, text: str) -> None:
+    mesh = Mesh(np.array([fgrad.devices()[0]] * 6).reshape(2, 3), ("a", "b"))
+    x = np.arange(6.0)
+    with pytest.raises(errors.ArgumentError, match=text):
+        shard_map.shard_map(lambda x, y: x + y, mesh=mesh, in_specs=in_specs, out_specs=out_specs)(
+            x, x
+        )
+
+
+def test_one_spec_stands_for_a_tree() -> None:
+    mesh = Mesh(np.array([fgrad.devices()[0]] * 2), "a")
+    options: dict[str, Any] = {"mesh": mesh, "out_specs": A}
+    add = shard_map.shard_map(lambda x, y: x["u"] + y, in_specs=({"u": A}, None), **options)
+    np.testing.assert_array_equal(add({"u": np.arange(4.0)}, 1.0), [1.0, 2.0, 3.0, 4.0])
+    add = shard_map.shard_map(lambda x: x["u"] + x["v"], in_specs=A, **options)
+    np.testing.assert_array_equal(add({"u": np.arange(2.0), "v": np.ones(2)}), [1.0, 2.0])
+    constant = shard_map.shard_map(lambda: fnp.ones(2), in_specs=(), **options)
+    np.testing.assert_array_equal(constant(), np.ones(4))
+
+
+def test_sparse_arrays_under_the_names_of_jax() -> None:
+    code = """
+import fgrad.compat
+fgrad.compat.install()
+import jax.numpy as jnp, jax.experimental.sparse.linalg
+from fgrad.experimental import sparse
+from jax.experimental.sparse import BCOO, linalg
+from jax.tools import colab_tpu
+assert BCOO is sparse.BCOO
+assert linalg is jax.experimental.sparse.linalg
+assert linalg.spsolve is sparse.linalg.spsolve and callable(colab_tpu.setup_tpu)
+print(BCOO.fromdense(jnp.eye(3)) @ jnp.array([1.0, 2.0, 3.0]))
+"""
+    assert in_a_process(code) == "[1. 2. 3.]"
+
+
+def test_the_conjugate_is_known() -> None:
+    conj_p = importlib.import_module("fgrad.compat.jax.lax").conj_p
+    [equation] = fgrad.make_jaxpr(fnp.conj)(1j).eqns
+    assert equation.primitive == conj_p
+    assert conj_p == equation.primitive
+    assert {equation.primitive: "conj"}[conj_p] == "conj"
+    assert conj_p.bind(1 + 2j) == fgrad.jit(conj_p.bind)(1 + 2j) == 1 - 2j
 
 
 # ---- what programs for JAX take for granted ----------------------------------------------------------

@@ -37,7 +37,7 @@ _before: dict[str, Any] = {}
 def install(*, enable_x64: bool | None = None) -> None:
     """Make ``import jax`` give fgrad, in this process and from here on.
 
-    Installing again changes nothing but the width of numbers.
+    Installing again changes nothing, except the width of numbers where `enable_x64` is given.
 
     Parameters
     ----------
@@ -74,6 +74,8 @@ def install(*, enable_x64: bool | None = None) -> None:
         finder.install()
         _before.update({name: config.read(name) for name in ("enable_x64", "index_out_of_range")})
         config.update("index_out_of_range", "jax")
+    elif enable_x64 is None:
+        return
     if enable_x64 is None:
         text = os.environ.get("JAX_ENABLE_X64", "")
         enable_x64 = text.lower() in ("1", "true", "yes", "on", "y", "t")

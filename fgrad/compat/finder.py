@@ -28,7 +28,8 @@ SHARED = frozenset(
     """
     ad_checkpoint checkpoint_policies core custom_batching custom_derivatives debug dlpack dtypes errors
     example_libraries example_libraries.optimizers example_libraries.stax
-    experimental experimental.checkify experimental.jet experimental.ode experimental.sparse export
+    experimental experimental.checkify experimental.jet experimental.ode experimental.sparse
+    experimental.sparse.linalg export
     flatten_util image lax lax.linalg monitoring nn nn.initializers numpy numpy.fft numpy.linalg ops
     profiler random scipy scipy.cluster scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate
     scipy.linalg scipy.ndimage scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg
@@ -39,7 +40,7 @@ SHARED = frozenset(
     scipy.stats.multinomial scipy.stats.multivariate_normal scipy.stats.nbinom scipy.stats.norm
     scipy.stats.pareto scipy.stats.poisson scipy.stats.t scipy.stats.truncnorm scipy.stats.uniform
     scipy.stats.vonmises scipy.stats.wrapcauchy
-    sharding stages test_util tools tree tree_util typing
+    sharding stages test_util tools tools.colab_tpu tree tree_util typing
     """.split()
 )
 
@@ -61,9 +62,9 @@ def _is_module(name: str) -> bool:
         return True
     try:
         found = find_spec(name)
-    except ModuleNotFoundError:  # the package above it is not there
-        return False
-    # A package may have put what is no module of its own there: `fgrad.scipy.stats` does.
+    except ModuleNotFoundError:  # there is no package above it
+        found = None
+    # What is above it may have put a module there: `fgrad.scipy.stats` and `fgrad.experimental.sparse` do.
     return found is not None or name in sys.modules
 
 

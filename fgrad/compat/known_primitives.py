@@ -6,6 +6,7 @@ from typing import Any
 
 from fgrad.array import value, wrap
 from fgrad.primitives import families
+from fgrad.primitives.elementwise import conj
 from fgrad.tracing import Primitive
 
 __all__ = ["known_primitive"]
@@ -77,7 +78,7 @@ def known_primitive(name: str) -> KnownPrimitive:
         If fgrad computes this in another way than by one primitive.
     """
     short = name.removesuffix("_p")
-    found = families.SINGLETONS.get(_NAMES.get(short, short))
+    found = conj if short == "conj" else families.SINGLETONS.get(_NAMES.get(short, short))
     if found is None or not name.endswith("_p"):
         raise AttributeError(f"module 'jax.lax' has no attribute {name!r}")
     return KnownPrimitive(found)

@@ -22,14 +22,46 @@ def _is_spec(x: Any) -> bool:
 def _specs_of_leaves(specs: Any, tree: Any, what: str) -> list[PartitionSpec]:
     """One spec for each leaf of a tree, of specs for parts of it."""
     found, structure = _tree.flatten(specs, _is_spec)
-    if not all(map(_is_spec, found)):
-        raise ArgumentError(f"shard_map: {what} has entries that are no PartitionSpec: {specs!r}")
-    parts = structure.flatten_up_to(tree)
+    try:
+        parts = structure.flatten_up_to(tree)
+    except ValueError:
+        parts = None
+    if parts is None:
+        given = "arguments" if what == "in_specs" else "results"
+        raise ArgumentError(
+            f"shard_map: {what} is {specs!r}, and the {given} have the structure {_tree.structure(tree)}; give one "
+            "PartitionSpec for all, or the same containers, stopping early"
+        )
     return [
         PartitionSpec() if spec is None else spec
         for spec, part in zip(found, parts, strict=True)
         for _ in _tree.leaves(part)
     ]
+
+
+def _check_specs(specs: Any, sizes: dict[str, int], what: str) -> None:
+    """Raise an error for what is no spec, or no spec of a mesh with axes of these sizes."""
+    found = _tree.leaves(specs, _is_spec)
+    if not all(map(_is_spec, found)):
+        raise ArgumentError(f"shard_map: {what} has entries that are no PartitionSpec: {specs!r}")
+    for spec in found:
+        names = [name for entry in spec or () for name in _names(entry)]
+        if not sizes.keys() >= set(names):
+            raise ArgumentError(
+                f"shard_map: {what} has {spec!r}, and the axes of the mesh are {tuple(sizes)}; give their names"
+            )
+        if len(set(names)) < len(names):
+            raise ArgumentError(
+                f"shard_map: {what} has {spec!r}; give each axis of the mesh at most once in a PartitionSpec"
+            )
+
+
+def _check_rank(shape: tuple[int, ...], spec: PartitionSpec, what: str) -> None:
+    if len(spec) > len(shape):
+        raise ArgumentError(
+            f"shard_map: {what} has shape {shape}, and its PartitionSpec is {spec!r}; give no more entries than "
+            "it has axes"
+        )
 
 
 def _names(entry: Any) -> tuple[str, ...]:
@@ -107,6 +139,13 @@ def shard_map(
     -------
     callable
 
+    Raises
+    ------
+    ArgumentError
+        If specs are none, have other axes than the mesh, or do not fit the arguments or results.
+    ShapeError
+        If an axis cannot be divided among the devices.
+
     Examples
     --------
     >>> import fgrad, numpy as np
@@ -123,14 +162,23 @@ def shard_map(
         )
     sizes = dict(mesh.shape)
     function = f
+    _check_specs(in_specs, sizes, "in_specs")
+    _check_specs(out_specs, sizes, "out_specs")
 
     @functools.wraps(function)
     def mapped(*args: Any) -> Any:
-        specs = in_specs if isinstance(in_specs, tuple) and not _is_spec(in_specs) else None
-        wanted = _specs_of_leaves(specs or (in_specs,) * len(args), args, "in_specs")
+        for_each = isinstance(in_specs, tuple) and not _is_spec(in_specs)
+        if for_each and len(in_specs) != len(args):
+            raise ArgumentError(
+                f"shard_map: in_specs has {len(in_specs)} entries, and {len(args)} arguments are given; give one entry "
+                "for each argument, or one PartitionSpec for all"
+            )
+        specs = in_specs if for_each else (in_specs,) * len(args)
+        wanted = _specs_of_leaves(specs, args, "in_specs")
         leaves, treedef = _tree.flatten(args)
         parts, owned = [], []
         for i, (leaf, spec) in enumerate(zip(leaves, wanted, strict=True)):
+            _check_rank(fnp.shape(leaf), spec, f"argument {i}")
             part, names = _apart(leaf, spec, sizes, f"argument {i}")
             parts.append(part)
             owned.append(names)
@@ -148,6 +196,9 @@ def shard_map(
         outs = run(parts)
         result = _tree.unflatten(structures[0], outs)
         laid = _specs_of_leaves(out_specs, result, "out_specs")
+        for i, (out, spec) in enumerate(zip(outs, laid, strict=True)):
+            # The axes of the mesh lead.
+            _check_rank(fnp.shape(out)[len(sizes) :], spec, f"result {i}")
         return _tree.unflatten(
             structures[0],
             [_together(out, spec, sizes) for out, spec in zip(outs, laid, strict=True)],

@@ -6,8 +6,8 @@ from fgrad.compat.jax._src.ad_util import stop_gradient_p
 from fgrad.compat.known_primitives import known_primitive
 from fgrad.compat.primitives import Primitive
 
-#: Of no result, as parameters of operations in fgrad are: programs may look for them and find none.
-conj_p = Primitive("conj")
+conj_p = known_primitive("conj_p")
+#: Two operations in programs of fgrad: those that look for this one find none.
 rsqrt_p = Primitive("rsqrt")
 
 
