@@ -184,8 +184,18 @@ def test_positions_beyond_32_bits_stay_apart() -> None:
     moved = m.reshape(2**16, 2**18)
     wanted = np.unravel_index(np.ravel_multi_index(tuple(places.T), shape), moved.shape)
     same(moved.indices, np.stack(wanted, axis=1).astype(np.int32))
-    with pytest.raises(ShapeError, match="17179869184 positions along an axis, more than int32"):
+    with pytest.raises(ShapeError, match="size 17179869184, more than indices of dtype int32"):
         m.reshape(-1)
+
+
+def test_narrow_indices_count_all_elements() -> None:
+    full = np.arange(1.0, 401.0).reshape(20, 20)
+    rows = sparse.BCSR.fromdense(full, index_dtype=np.int8)
+    assert rows.indices.dtype == np.int8
+    same(rows.todense(), full)
+    same(rows @ np.ones(20), full.sum(axis=1))
+    padded = sparse.BCSR((np.ones(300), np.zeros(300, np.int16), np.int8([0, 1, 2])), shape=(2, 2))
+    same(padded.todense(), np.array([[1.0, 0.0], [1.0, 0.0]]))
 
 
 def test_duplicates_of_few_elements() -> None:
@@ -280,6 +290,16 @@ def test_creation() -> None:
             lambda: sparse.BCSR((np.ones(2), np.ones(2, int), np.ones(2, int)), shape=(2, 2)),
             ShapeError,
             r"expected \(nse,\), \(nse,\) and \(rows \+ 1,\)",
+        ),
+        (
+            lambda: sparse.BCOO.fromdense(np.ones(200), index_dtype=np.int8),
+            ShapeError,
+            r"shape \(200,\) has an axis of size 200, more than indices of dtype int8",
+        ),
+        (
+            lambda: sparse.empty((2**33, 2)),
+            ShapeError,
+            "axis of size 8589934592, more than indices of dtype int32",
         ),
         (lambda: hash(sparse.eye(2)), TypeError, "a BCOO cannot be hashed"),
     ],

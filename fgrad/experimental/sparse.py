@@ -117,7 +117,7 @@ class BCOO(JAXSparse):
     Raises
     ------
     ShapeError, DTypeError
-        If the arrays do not fit.
+        If the arrays do not fit, or an axis is longer than the dtype of the positions can count.
 
     Examples
     --------
@@ -153,6 +153,13 @@ class BCOO(JAXSparse):
             raise ShapeError(
                 f"BCOO: data of shape {data.shape} and indices of shape {indices.shape} for shape {self.shape}; "
                 "expected (nse, *dense) and (nse, n_sparse), with as many sparse and dense axes as the shape has"
+            )
+        # Padding has the shape itself for its position.
+        longest = max(self.shape[: indices.shape[1]], default=0)
+        if longest > np.iinfo(indices.dtype).max:
+            raise ShapeError(
+                f"BCOO: shape {self.shape} has an axis of size {longest}, more than indices of dtype {indices.dtype} "
+                "can count; give wider ones"
             )
         if data.shape[1:] != self.shape[indices.shape[1] :]:
             raise ShapeError(
@@ -393,8 +400,8 @@ class BCOO(JAXSparse):
         Raises
         ------
         ShapeError
-            If the shape has another number of elements, or more than integers of the default width, or
-            more along an axis than the dtype of the positions can count.
+            If the shape has another number of elements, more than integers of the default width can count, or
+            an axis that is longer than the dtype of the positions can count.
         """
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         wanted = list(given)
@@ -406,14 +413,12 @@ class BCOO(JAXSparse):
             raise ShapeError(
                 f"BCOO.reshape: an array of shape {self.shape} with {self.n_dense} dense axes cannot become {sizes}"
             )
-        for what, number, dtype, fix in (
-            ("elements", self.size, canonical(np.dtype(np.int64)), "set the flag enable_x64"),
-            ("positions along an axis", max(sizes), self.indices.dtype, "give wider indices"),
-        ):
-            if number > np.iinfo(dtype).max:
-                raise ShapeError(
-                    f"BCOO.reshape: {self.shape} to {sizes} has {number} {what}, more than {dtype} can count; {fix}"
-                )
+        widest = canonical(np.dtype(np.int64))
+        if self.size > np.iinfo(widest).max:
+            raise ShapeError(
+                f"BCOO.reshape: an array of shape {self.shape} has {self.size} elements, more than {widest} can count; "
+                "set the flag enable_x64"
+            )
         bounds = np.array(self.shape)
         inside = fnp.all((self.indices >= 0) & (self.indices < bounds), axis=1)
         places = tuple(fnp.where(inside, self.indices[:, k], 0) for k in range(self.n_sparse))
@@ -620,8 +625,13 @@ class BCSR(JAXSparse):
         ordered = mat if mat.indices_sorted else mat.sort_indices()
         rows = fnp.arange(mat.shape[0] + 1)
         indptr = fnp.searchsorted(ordered.indices[:, 0], rows.astype(ordered.indices.dtype))
+        dtype = ordered.indices.dtype
         return cls(
-            (ordered.data, ordered.indices[:, 1], indptr.astype(ordered.indices.dtype)),
+            (
+                ordered.data,
+                ordered.indices[:, 1],
+                indptr.astype(dtype) if mat.nse <= np.iinfo(dtype).max else indptr,
+            ),
             shape=mat.shape,
             indices_sorted=True,
             unique_indices=mat.unique_indices,
@@ -639,7 +649,7 @@ class BCSR(JAXSparse):
     def to_bcoo(self) -> BCOO:
         """The same matrix by coordinates."""
         places = fnp.arange(self.nse)
-        rows = fnp.searchsorted(self.indptr, places.astype(self.indptr.dtype), side="right") - 1
+        rows = fnp.searchsorted(self.indptr, places, side="right") - 1
         # What lies behind the last row is padding.
         indices = fnp.stack([rows.astype(self.indices.dtype), self.indices], axis=1)
         return BCOO(
