@@ -846,7 +846,8 @@ def test_no_tracer_outlives_a_transform() -> None:
         fgrad.jit(fgrad.vmap(fgrad.grad(f)))(np.ones(3), np.ones(3))
         fgrad.grad(lambda x: fnp.sum(fgrad.vmap(f)(x, x)))(np.ones(3))  # noqa: B023
         fgrad.jvp(f, (1.0, 2.0), (1.0, 1.0))
-        assert tracers_alive() == before
+        # Caches of earlier tests may let go of some.
+        assert tracers_alive() <= before
 
 
 def test_a_large_array_goes_with_the_function_that_closes_over_it() -> None:
