@@ -28,6 +28,7 @@ from fgrad.compat import finder
 from fgrad.compat.errors import CompatibilityError
 from fgrad.compat.version import JAX_VERSION
 from fgrad.config import config
+from fgrad.source_info import guard as _guard
 
 __all__ = ["JAX_VERSION", "CompatibilityError", "install", "is_installed", "uninstall"]
 
@@ -111,3 +112,6 @@ def is_installed() -> bool:
     False
     """
     return finder.is_installed()
+
+
+_guard(sys.modules[__name__])
