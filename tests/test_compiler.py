@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from random import Random
 from typing import Any
 
@@ -278,3 +279,13 @@ def test_a_program_without_products_that_absorb_has_no_looks() -> None:
     jaxpr = simplify(fgrad.jit(lambda x: fnp.sin(x) * x).lower(np.ones(3)).jaxpr)
     assert absorbing_product not in [eqn.primitive for eqn in jaxpr.eqns]
     assert place_guards(jaxpr) is None
+
+
+def test_the_collection_of_garbage_goes_on_as_before() -> None:
+    for collects in (True, False):
+        (gc.enable if collects else gc.disable)()
+        try:
+            fgrad.jit(lambda x: x + 1.0)(np.ones(3))
+            assert gc.isenabled() == collects
+        finally:
+            gc.enable()

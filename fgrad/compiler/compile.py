@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
 import weakref
 import zlib
@@ -108,5 +109,13 @@ def compiled(jaxpr: Jaxpr) -> Executable:
     """The executable of a jaxpr, compiled once."""
     executable = jaxpr.derived.get("compiled")
     if executable is None:
-        executable = jaxpr.derived["compiled"] = Executable(jaxpr)
+        # Thousands of small objects are made, and most go again: a collection in between would walk all
+        # that the process holds.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            executable = jaxpr.derived["compiled"] = Executable(jaxpr)
+        finally:
+            if collects:
+                gc.enable()
     return executable
