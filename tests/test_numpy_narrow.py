@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from support.modules import jax, jnp
@@ -16,7 +17,6 @@ import fgrad.numpy as fnp
 from fgrad.errors import DTypeError
 from fgrad.primitives import families
 
-ml_dtypes = pytest.importorskip("ml_dtypes")
 BF16 = np.dtype(ml_dtypes.bfloat16)
 NARROW = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 OTHERS = "bool int8 int32 int64 uint8 uint64 float16 float32 float64 complex64 complex128".split()

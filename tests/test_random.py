@@ -772,7 +772,6 @@ def test_without_the_flag_keys_may_be_used_again() -> None:
 
 
 def test_draws_of_bfloat16() -> None:
-    pytest.importorskip("ml_dtypes")
     for name in ("uniform", "exponential", "cauchy", "gumbel", "logistic"):
         ours, theirs = both(name, (200,), "bfloat16")
         assert ours.dtype == theirs.dtype
