@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 import fgrad
 import fgrad.numpy as fnp
+from fgrad.blocks import run_blocks
 from fgrad.compiler import compile as compile_module
 from fgrad.compiler import compiled, fuse, kernels
-from fgrad.compiler.blocks import run_blocks
 from fgrad.compiler.fuse import Fused
 from fgrad.ir.check import check_jaxpr
 from fgrad.ir.jaxpr import eval_jaxpr

@@ -20,6 +20,7 @@ LAYERS = {
     "config": 0,
     "dtypes": 0,
     "avals": 0,
+    "blocks": 0,
     "holders": 0,
     "source_info": 0,
     "stages": 5,

@@ -33,7 +33,7 @@ from fgrad.tracing import Primitive
 _INLINE_ELEMENTS = 64
 _STANDINS = "fgrad.compiler.standins"
 #: Modules that do something when they are imported.
-_WITH_STATEMENTS = {"fgrad.compiler.blocks"}
+_WITH_STATEMENTS = {"fgrad.blocks"}
 
 
 class Bundle:

@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from fgrad import blocks
 from fgrad.array import snapshot
-from fgrad.compiler import blocks
 from fgrad.compiler.emit import STATEMENTS_PER_FUNCTION, Emitter
 from fgrad.compiler.fission import prepared
 from fgrad.compiler.fuse import fuse

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fgrad.compiler.blocks import run_blocks
+from fgrad.blocks import run_blocks
 from fgrad.compiler.fuse import COMBINED_BY, Fused
 from fgrad.compiler.plan import same_bits_in_place
 from fgrad.ir.jaxpr import Eqn, Var
