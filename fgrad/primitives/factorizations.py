@@ -1,4 +1,4 @@
-"""Matrices as products: Cholesky, QR and singular value decompositions."""
+"""Matrices as products: QR and singular value decompositions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from fgrad.primitives.families import Full, absorbing_product, match_aval, mul, 
 from fgrad.primitives.linalg import (
     Decomposition,
     DecompositionPart,
-    MatrixFunction,
     MatrixPullback,
     adjoint,
     apart,
@@ -25,12 +24,10 @@ from fgrad.primitives.linalg import (
     diagonal,
     diagonal_matrix,
     hermitian,
-    hermitian_source,
     identity,
     imaginary_part,
     is_complex,
     matmul,
-    numpy_hermitian,
     product,
     real_dtype,
     real_part,
@@ -41,7 +38,7 @@ from fgrad.primitives.linalg import (
     triu,
 )
 from fgrad.primitives.shape import Concatenate, static_index
-from fgrad.primitives.solve import Pinv, TriangularSolve, triangular_solve_right
+from fgrad.primitives.solve import Pinv, triangular_solve_right
 from fgrad.tracing import derivative_rules
 
 
@@ -63,51 +60,6 @@ def _first_rows(x: Any, count: int) -> Any:
 
 def _beside(x: Any, y: Any) -> Any:
     return Concatenate(len(x.shape) - 1)(x, y)
-
-
-# ---- Cholesky -----------------------------------------------------------------------------------
-
-
-def _halved(x: Any) -> Any:
-    """The lower triangle, with half of the diagonal."""
-    return mul(0.5, total(tril(x), tril(x, -1)))
-
-
-@parameters
-class Cholesky(MatrixFunction):
-    """The lower factor of the Hermitian part.   f[*b, n, n] -> f[*b, n, n]
-
-    Here and below, a matrix without an answer raises LinAlgError, or gives NaN where `strict` is
-    false.
-    """
-
-    strict: bool = True
-
-    def abstract_eval(self, a: Aval) -> Aval:  # type: ignore[override]
-        return a
-
-    def impl(self, a: Any) -> Any:
-        found = apart(np.linalg.cholesky, self.strict, [aval_of(a)], numpy_hermitian(a))
-        return found if self.strict else np.tril(found)
-
-    def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        # With X = inverse(L) t inverse(L)^H, L^H's and L's moves are the halves of X.
-        half = TriangularSolve(True)(answer, hermitian(tangents[0]))
-        inside = triangular_solve_right(answer, half, True, adjoint_matrix=True)
-        return matmul(answer, _halved(inside))
-
-    def reads(self, needs: Sequence[bool]) -> tuple[bool, Sequence[bool]]:
-        return True, (False,)
-
-    def gradient(self, g: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
-        inside = hermitian(_halved(matmul(adjoint(answer), g)))
-        half = TriangularSolve(True, conjugate_transpose=True)(answer, inside)
-        return (triangular_solve_right(answer, half, True),)
-
-    def lower(self, emit: Any, *names: str) -> str:
-        if not self.strict:
-            return super().lower(emit, *names)
-        return f"np.linalg.cholesky({hermitian_source(emit, names[0])})"
 
 
 # ---- QR -----------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from fgrad.primitives.linalg import (
     triu,
 )
 from fgrad.primitives.shape import Concatenate, static_index
-from fgrad.primitives.solve import TriangularSolve, _lapack, triangular_solve_right
+from fgrad.primitives.solve import TriangularSolve, lapack_routine, triangular_solve_right
 from fgrad.primitives.sorting import take_along
 
 
@@ -43,7 +43,7 @@ class PivotedLu(NonDifferentiable):
         m = a.shape[-2]
         for i in np.ndindex(*a.shape[:-2]):
             if a[i].size:
-                packed[i], exchanges[i], _ = _lapack("getrf", a.dtype.char)(a[i])
+                packed[i], exchanges[i], _ = lapack_routine("getrf", a.dtype.char)(a[i])
             order[i] = exchanged(exchanges[i], m)
         return [packed, exchanges, order]
 

@@ -38,7 +38,7 @@ _WORTH_FACTORING = 32
 
 
 @functools.cache
-def _lapack(name: str, kind: str) -> Any:
+def lapack_routine(name: str, kind: str) -> Any:
     """The routine of BLAS or LAPACK for a dtype; SciPy is imported when first needed."""
     from scipy.linalg import blas, lapack
 
@@ -182,7 +182,7 @@ class Lu(NonDifferentiable):
         return [a, Aval(a.shape[:-1], dtypes.INT32)]
 
     def impl(self, a: Any) -> Any:
-        factor = _lapack("getrf", a.dtype.char)
+        factor = lapack_routine("getrf", a.dtype.char)
         if a.ndim == 2:
             lu, pivots, _ = factor(a)
             return [lu, pivots.astype(np.int32, copy=False)]
@@ -219,7 +219,7 @@ class FactoredSolve(MatrixFunction):
             if self.strict:
                 raise np.linalg.LinAlgError("Singular matrix")
             lu = np.where(regular[..., None, None], lu, lu.dtype.type(np.nan))
-        backsolve = _lapack("getrs", lu.dtype.char)
+        backsolve = lapack_routine("getrs", lu.dtype.char)
         trans = 2 if self.conjugate_transpose else 0
         lead = np.broadcast_shapes(a.shape[:-2], lu.shape[:-2], pivots.shape[:-1], b.shape[:-2])
         if not b.size:
@@ -295,7 +295,7 @@ class TriangularSolve(MatrixFunction):
     def _single(self, a: Any, b: Any) -> Any:
         # Transposed, arrays in C order are in Fortran's order: x.T op(a).T = b.T needs no copies.
         solve = functools.partial(
-            _lapack("trsm", a.dtype.char),
+            lapack_routine("trsm", a.dtype.char),
             1.0,
             side=1,
             lower=not self.lower_half,

@@ -13,7 +13,7 @@ from fgrad.primitives.elementwise import mul
 from fgrad.primitives.families import Sum, neg, reshape, zeros_of
 from fgrad.primitives.linalg import MatrixFunction, conjugate, total
 from fgrad.primitives.shape import Concatenate, static_index
-from fgrad.primitives.solve import _lapack
+from fgrad.primitives.solve import lapack_routine
 
 
 def _padded(x: Any, before: bool) -> Any:
@@ -62,7 +62,7 @@ class TridiagonalSolve(MatrixFunction):
         b = np.broadcast_to(b, aval.shape)
         if not answer.size:
             return answer
-        solve = _lapack("gtsv", aval.dtype.char)
+        solve = lapack_routine("gtsv", aval.dtype.char)
         for i in np.ndindex(*lead):
             if n == 1:
                 with np.errstate(all="ignore"):

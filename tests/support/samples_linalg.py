@@ -8,7 +8,7 @@ import numpy as np
 from support.draws import INEXACT, Draw, NotApplicable, Sample, number, numbers
 from support.samples import sample
 
-from fgrad.primitives import determinant, factorizations, linalg, solve, spectral
+from fgrad.primitives import cholesky, determinant, factorizations, linalg, solve, spectral
 
 Shape = tuple[int, ...]
 _DTYPES = ("float64", "complex128", "float32")
@@ -163,7 +163,19 @@ def _slogdet(d: Draw) -> Sample:
 
 @sample("Cholesky")
 def _cholesky(d: Draw) -> Sample:
-    return _square(d, factorizations.Cholesky(), positive_definite)
+    return _square(d, cholesky.Cholesky(), positive_definite)
+
+
+@sample("CholeskyGradient")
+def _cholesky_gradient(d: Draw) -> Sample:
+    batch, dtype = batch_of(d), float_dtype(d)
+    (n,) = sizes(d, 1)
+
+    def values(rng: np.random.Generator) -> tuple[Any, ...]:
+        factor = np.linalg.cholesky(positive_definite(rng, batch, n, dtype))
+        return factor, regular(rng, batch, n, dtype)
+
+    return Sample(cholesky.CholeskyGradient(), values, exact=False, slack=1000.0)
 
 
 def _rectangular(d: Draw, primitive: Any, tall: bool = False, **options: Any) -> Sample:

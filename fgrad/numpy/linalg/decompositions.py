@@ -8,9 +8,9 @@ from fgrad.array import Array, wrap
 from fgrad.errors import ArgumentError
 from fgrad.numpy._support import ArrayLike, static_int
 from fgrad.numpy.linalg._operands import matrix, square_matrix
+from fgrad.primitives.cholesky import Cholesky
 from fgrad.primitives.elementwise import abs_, less, neg, select
 from fgrad.primitives.factorizations import (
-    Cholesky,
     HouseholderQr,
     Qr,
     SingularValues,
