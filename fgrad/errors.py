@@ -452,19 +452,20 @@ class LoopLengthError(FgradError, ValueError):
 class UnboundedLoopError(FgradError, ValueError):
     """Reverse mode of a loop that runs an unknown number of times.
 
-    The backward pass needs what each step of the forward pass kept. A ``while_loop`` under ``grad`` alone
-    runs on known values and keeps it as it goes; under ``jit`` or ``vmap``, or inside another loop, the
-    number of its steps is unknown while tracing.
+    The backward pass needs what each step of the forward pass kept, and how often a ``while_loop`` runs, or a
+    ``fori_loop`` whose bounds are unknown while tracing, is known only when it has run. Use ``scan``, or
+    ``fori_loop`` with known bounds; differentiate what the loop solves by ``custom_root`` or ``custom_vjp``; or
+    use forward mode. A loop whose carries need no derivative is given ``stop_gradient(x)``.
 
     Wrong::
 
         double = lambda x: fgrad.lax.while_loop(lambda c: c < 9.0, lambda c: c * 2.0, x)
-        fgrad.jit(fgrad.grad(double))(1.0)
+        fgrad.grad(double)(1.0)
 
     Right::
 
         double = lambda x: fgrad.lax.fori_loop(0, 4, lambda i, c: c * 2.0, x)
-        fgrad.jit(fgrad.grad(double))(1.0)
+        fgrad.grad(double)(1.0)
     """
 
 

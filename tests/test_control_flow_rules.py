@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 import tracemalloc
@@ -299,7 +300,15 @@ def test_lanes_that_are_done_neither_raise_nor_warn() -> None:
         want = [walk(int(k), float(v)) for k, v in zip(n, x, strict=True)]
         close(fgrad.vmap(walk)(n, x), np.array([float(w) for w in want]))
         close(fgrad.jit(fgrad.vmap(walk))(n, x), np.array([float(w) for w in want]))
-        slopes = [fgrad.grad(walk, 1)(int(k), float(v)) for k, v in zip(n, x, strict=True)]
+
+    def in_python(x: Any, n: int) -> Any:
+        for k in range(n):
+            x = fnp.sqrt(x - 1.0) + table[k]
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        slopes = [fgrad.grad(in_python)(float(v), int(k)) for k, v in zip(n, x, strict=True)]
         pushed = fgrad.jvp(lambda x: fgrad.vmap(walk)(n, x), (x,), (np.ones(3),))[1]
         close(pushed, np.array([float(s) for s in slopes]))
 
@@ -307,31 +316,130 @@ def test_lanes_that_are_done_neither_raise_nor_warn() -> None:
 # ---- while loops ---------------------------------------------------------------------------------
 
 
-def test_reverse_mode_of_a_while_loop_on_known_values() -> None:
-    def doubled(x: Any) -> Any:
-        return lax.while_loop(lambda c: c < 50.0, lambda c: c * 2.0 + fnp.sin(x), x)
+def until_50(x: Any) -> Any:
+    return lax.while_loop(lambda c: c < 50.0, lambda c: c * 2.0 + fnp.sin(x), x)
 
-    near(fgrad.grad(doubled)(3.0), gradient(doubled, np.float64(3.0)))
-    near(fgrad.grad(fgrad.grad(doubled))(3.0), gradient(fgrad.grad(doubled), np.float64(3.0)))
-    close(fgrad.jvp(fgrad.grad(doubled), (3.0,), (1.0,))[1], fgrad.grad(fgrad.grad(doubled))(3.0))
+
+def counted(n: Any) -> Any:
+    return lambda x: lax.fori_loop(0, n, lambda i, c: c * 2.0, x)
+
+
+def with_rule(f: Any) -> Any:
+    wrapped = fgrad.custom_jvp(f)
+    wrapped.defjvp(lambda primals, tangents: fgrad.jvp(f, primals, tangents))
+    return wrapped
+
+
+WRAPPERS = {
+    "plain": lambda f: f,
+    "jit": fgrad.jit,
+    "checkpoint": fgrad.checkpoint,
+    "call in vmap": lambda f: lambda x: fgrad.vmap(f)(fnp.stack([x, x])).sum(),
+    "scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+    "cond": lambda f: lambda x: lax.cond(x > 0.0, f, lambda x: x, x),
+    "custom_jvp": with_rule,
+    "jvp": lambda f: lambda x: fgrad.jvp(f, (x,), (x,))[1],
+    "linearize": lambda f: lambda x: fgrad.linearize(f, x)[1](x),
+}
+HERE = os.path.basename(__file__)
+REVERSES = {
+    "grad": fgrad.grad,
+    "vjp": lambda f: lambda x: fgrad.vjp(f, x)[1](1.0),
+    "jacrev": fgrad.jacrev,
+    "hessian": fgrad.hessian,
+    "value_and_grad": fgrad.value_and_grad,
+    "transpose": lambda f: lambda x: fgrad.linear_transpose(fgrad.linearize(f, x)[1], x)(1.0),
+}
+
+
+@pytest.mark.parametrize("within", WRAPPERS)
+def test_reverse_mode_of_a_while_loop_is_refused_everywhere_alike(within: str) -> None:
+    f = WRAPPERS[within](until_50)
+    for reverse in REVERSES.values():
+        for around in (lambda g: g, fgrad.jit, lambda g: lambda x: fgrad.vmap(g)(x[None])):
+            with pytest.raises(error_class("UnboundedLoopError", ValueError)) as caught:
+                around(reverse(f))(np.float64(3.0))
+            message = str(caught.value)
+            assert message.startswith(f"reverse mode of while_loop, of <lambda> at {HERE}:"), (
+                message
+            )
+            for word in ("lax.scan", "fori_loop", "custom_root", "custom_vjp"):
+                assert word in message
+
+
+def test_reverse_mode_of_a_loop_of_unknown_bounds_is_refused_by_its_name() -> None:
+    def slope(n: Any, x: Any) -> Any:
+        return fgrad.grad(counted(n))(x)
+
+    close(slope(3, 2.0), 8.0)
+    close(fgrad.jit(slope, static_argnums=0)(3, 2.0), 8.0)
+    with pytest.raises(error_class("UnboundedLoopError", ValueError)) as caught:
+        fgrad.jit(slope)(3, 2.0)
+    for word in ("reverse mode of fori_loop", "unknown while tracing", "(<lambda>)", "lax.scan"):
+        assert word in str(caught.value)
+    close(fgrad.jit(lambda n, x: fgrad.jvp(counted(n), (x,), (1.0,))[1])(3, 2.0), 8.0)
+
+
+@pytest.mark.parametrize("within", [w for w in WRAPPERS if w not in ("custom_jvp", "jvp", "cond")])
+def test_a_while_loop_that_no_cotangent_reaches_is_fine(within: str) -> None:
+    """Its carries have no tangent, or what becomes of them has no derivative."""
+    wrap = WRAPPERS[within]
+
+    def counter(x: Any) -> Any:
+        n, _ = lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2.0), (0, 1.0))
+        return x**n
+
+    def stopped_before(x: Any) -> Any:
+        return x * x * until_50(lax.stop_gradient(x)) / lax.stop_gradient(until_50(x))
+
+    def side_by_side(x: Any) -> Any:
+        def step(c: Any, _: Any) -> Any:
+            return (c[0] * 1.5, until_50(c[1])), None
+
+        return lax.scan(step, (x, x), None, length=3)[0][0]
+
+    for f, slope in ((counter, lambda x: 3 * x**2), (stopped_before, lambda x: 2 * x)):
+        got = fgrad.grad(f)(1.3)
+        close(got, slope(1.3))
+        if within in ("plain", "jit", "checkpoint"):
+            close(fgrad.grad(wrap(f))(1.3), slope(1.3))
+            close(fgrad.jit(fgrad.grad(wrap(f)))(1.3), slope(1.3))
+        near(fgrad.grad(wrap(f))(1.3), gradient(wrap(f), np.float64(1.3)))
+    close(fgrad.grad(wrap(side_by_side) if within == "jit" else side_by_side)(1.3), 1.5**3)
+    _, aux = fgrad.grad(lambda x: (x * x, wrap(until_50)(x)), has_aux=True)(3.0)
+    close(aux, wrap(until_50)(3.0))
+
+
+def test_the_transpose_of_a_loop_that_would_not_end_at_zeros_is_refused() -> None:
+    def f(x: Any) -> Any:
+        return lax.while_loop(lambda c: c < 9.0, lambda c: c * 2.0, x)
+
+    with pytest.raises(error_class("UnboundedLoopError", ValueError)):
+        fgrad.linear_transpose(f, 1.0)(1.0)
+
+
+def test_a_while_loop_of_unknown_length_is_linearized_beside_its_steps() -> None:
+    def both(x: Any) -> Any:
+        value, push = fgrad.linearize(until_50, x)
+        return value, push(1.0), push(-2.0)
+
+    want = fgrad.jvp(until_50, (3.0,), (1.0,))
+    for call in (both, fgrad.jit(both)):
+        value, one, other = call(3.0)
+        close(value, want[0])
+        close(one, want[1])
+        close(other, -2.0 * want[1])
+    near(want[1], gradient(until_50, np.float64(3.0)))
     x = np.array([3.0, 20.0, 80.0])
-    batched = fgrad.grad(lambda x: fgrad.vmap(doubled)(x).sum())(x)
-    close(batched, np.array([float(fgrad.grad(doubled)(v)) for v in x]))
-    assert float(fgrad.grad(doubled)(80.0)) == 1.0
+    values, slopes, _ = fgrad.vmap(both)(x)
+    pairs = [fgrad.jvp(until_50, (v,), (1.0,)) for v in x]
+    close(values, np.array([float(v) for v, _ in pairs]))
+    close(slopes, np.array([float(s) for _, s in pairs]))
 
+    def in_scan(c: Any, x: Any) -> Any:
+        return c, fgrad.linearize(until_50, x)[1](c)
 
-@pytest.mark.parametrize("transform", ["jit", "vmap", "scan"])
-def test_reverse_mode_of_a_while_loop_of_unknown_length_names_scan(transform: str) -> None:
-    def slope(x: Any) -> Any:
-        return fgrad.grad(lambda x: lax.while_loop(lambda c: c < 9.0, lambda c: c * 2.0, x))(x)
-
-    calls = {
-        "jit": lambda: fgrad.jit(slope)(1.0),
-        "vmap": lambda: fgrad.vmap(slope)(np.ones(2)),
-        "scan": lambda: lax.scan(lambda c, x: (c, slope(x)), 0.0, np.ones(2)),
-    }
-    with pytest.raises(error_class("UnboundedLoopError", ValueError), match=r"lax\.scan"):
-        calls[transform]()
+    close(lax.scan(in_scan, 1.0, x)[1], slopes)
 
 
 def test_mapped_bounds() -> None:

@@ -39,8 +39,9 @@ from fgrad.transforms.tape import Tape
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Evaluate `fun` and return its derivative as a linear function.
 
-    The tangent program is recorded while `fun` runs on known values, so that applying it many times
-    computes no part of `fun` again.
+    The tangent program is recorded while `fun` runs, so that applying it many times computes no part of
+    `fun` again but for ``while_loop``: what its steps made is not kept, so that it runs again beside its
+    tangents.
 
     Parameters
     ----------
@@ -279,6 +280,10 @@ def _pulled_at_zero(
     It is linear if it maps them to zeros, and keeps nothing that depends on them.
     """
     primitive = eqn.primitive
+    refusal = getattr(primitive, "refusal", None)
+    if refusal is not None:
+        # At zeros the loop may not end.
+        raise refusal()
     given = [
         None if is_active else _read(env, atom)
         for atom, is_active in zip(eqn.inputs, active, strict=True)

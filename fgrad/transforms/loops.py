@@ -256,11 +256,15 @@ def while_loop(
     PredicateTypeError
         If `cond_fun` does not return a scalar truth value.
     UnboundedLoopError
-        In reverse mode, where the number of steps is unknown while tracing: under ``jit`` or ``vmap``, or
-        inside another loop. ``grad`` alone runs on known values, and works.
+        In reverse mode, when the cotangent of a carry that depends on what is differentiated reaches the
+        loop.
 
     Notes
     -----
+    How often the loop runs is known only when it has run: forward mode differentiates it, reverse mode does
+    not. `scan` and `fori_loop` with known bounds have both; `custom_root` and ``custom_vjp`` differentiate
+    what a loop solves, instead of its steps.
+
     Under ``vmap``, where the condition depends on the example, the loop runs until all examples are done,
     and those that are keep their carry.
 
@@ -318,7 +322,8 @@ def _while(
         return values
 
     condition = record_body(cond_fun, construct, one_argument, avals, names, check)
-    loop = While(condition.jaxpr, body.jaxpr, len(condition.captured), len(body.captured))
+    consts = len(condition.captured), len(body.captured)
+    loop = While(condition.jaxpr, body.jaxpr, *consts, construct)
     carry = coerced(values, avals)
     outs = loop(*condition.captured, *body.captured, *carry) if carry else []
     return _tree.unflatten(treedef, [wrap(out) for out in outs])
@@ -339,7 +344,7 @@ def fori_loop(
     ----------
     lower, upper : int
         The bounds. Where they are known while tracing, the loop is a `scan`, which reverse mode
-        differentiates; else it is a `while_loop`.
+        differentiates; else it is a `while_loop`, which only forward mode does.
     body_fun : callable
         From the integer and the carry to the next carry. The integer acts as a Python int: it takes the
         dtype of what it meets.
@@ -357,6 +362,8 @@ def fori_loop(
     ------
     CarryTypeError
         If `body_fun` returns a carry unlike the one that it takes.
+    UnboundedLoopError
+        In reverse mode, where the bounds are unknown while tracing.
 
     Examples
     --------

@@ -89,6 +89,9 @@ def pull_linear(jaxpr: Jaxpr, cts: Sequence[Any], who: Callable[[], str]) -> lis
         primitive = eqn.primitive
         if not primitive.differentiable:
             raise _not_linear(who, eqn)
+        refusal = getattr(primitive, "refusal", None)
+        if refusal is not None:
+            raise refusal()
         if primitive.keeps_residuals:
             # At zero directions, and a linear map is its own derivative there.
             values = [

@@ -14,7 +14,7 @@ from fgrad.array import snapshot, wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.config import config
 from fgrad.dtypes import is_inexact, python_type
-from fgrad.errors import JaxprTypeError
+from fgrad.errors import JaxprTypeError, UnboundedLoopError
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, eval_jaxpr
 from fgrad.ir.passes import dce, pure_equations
@@ -329,15 +329,16 @@ class ReverseJaxpr:
                 ]
                 outs = eval_jaxpr(jaxpr, *inputs)
             indices = [trace.index_of(x) for x in outs]
+            self.active = [index >= 0 for index in indices]
             out_atoms = [body.atom(trace.value_of(x)) for x in outs]
             cut = len(body.eqns)
             cts = [None if index < 0 else body.new_input(trace.avals[index]) for index in indices]
-            found = trace.walk(indices, cts, sum(needs))
+            self.refusals, found = _walked(trace, indices, cts, sum(needs))
             in_cts = [None if ct is None else body.atom(ct) for ct in found]
-        self.active = [index >= 0 for index in indices]
         self.nonzero = tuple(ct is not None for ct in in_cts)
         count = len(primals)
-        primal_vars, ct_vars = body.invars[:count], body.invars[count:]
+        primal_vars = body.invars[:count]
+        ct_vars = [body.atom(ct) for ct in self.accepted(cts)]
         forward_eqns, backward_eqns = body.eqns[:cut], body.eqns[cut:]
 
         def program(invars: Sequence[Var], eqns: Sequence[Eqn], outs: Sequence[Any]) -> Jaxpr:
@@ -410,8 +411,16 @@ class ReverseJaxpr:
         """The same from the primals themselves, computing the forward pass again."""
         return self.without_zeros(self.recomputing, pattern)
 
+    def accepted(self, of_results: Sequence[Any]) -> tuple[Any, ...]:
+        """What belongs to the results whose cotangents the backward program takes."""
+        rows = zip(of_results, self.active, self.refusals, strict=True)
+        return tuple([x for x, active, refusal in rows if active and refusal is None])
+
     def without_zeros(self, full: Jaxpr, pattern: Sequence[bool]) -> tuple[Jaxpr, tuple[bool, ...]]:
-        given = tuple(nz for nz, active in zip(pattern, self.active, strict=True) if active)
+        for nz, refusal in zip(pattern, self.refusals, strict=True):
+            if nz and refusal is not None:
+                raise UnboundedLoopError(refusal)
+        given = self.accepted(pattern)
         if all(given):
             return full, self.nonzero
         known = full.derived.get(("zeros", given))
@@ -421,6 +430,27 @@ class ReverseJaxpr:
             known = pruned, tuple(nz and next(results) for nz in self.nonzero)
             full.derived["zeros", given] = known
         return known
+
+
+def _walked(
+    trace: VJPTrace, indices: Sequence[int], cts: Sequence[Any], count: int
+) -> tuple[list[str | None], list[Any]]:
+    """The cotangents of the inputs, and for each output why its cotangent is refused, or None.
+
+    Those that are refused are left out.
+    """
+    refusals: list[str | None] = [None] * len(indices)
+    try:
+        return refusals, trace.walk(indices, cts, count)
+    except UnboundedLoopError:
+        pass
+    for position, ct in enumerate(cts):
+        try:
+            trace.walk([indices[position]], [ct], count)
+        except UnboundedLoopError as error:
+            refusals[position] = str(error)
+    accepted = [None if why else ct for ct, why in zip(cts, refusals, strict=True)]
+    return refusals, trace.walk(indices, accepted, count)
 
 
 def drop_zeros(

@@ -1,7 +1,7 @@
 """The loop that runs while a condition holds, as a primitive with all of its rules.
 
-How often it runs is known only when it has run. So reverse mode needs known values: then each step is
-differentiated as it runs.
+How often it runs is known only when it has run, so that there is no place to keep what reverse mode would
+read of each step: a cotangent that reaches the loop is refused.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from typing import Any
 from fgrad.avals import Aval, aval_of
 from fgrad.compiler import compiled
 from fgrad.compiler.loops import alone, can_write, write_while
-from fgrad.compiler.runtime import alias
 from fgrad.config import config
 from fgrad.errors import UnboundedLoopError
 from fgrad.ir.jaxpr import Jaxpr, Var, eval_jaxpr
 from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import logical_and, select
-from fgrad.primitives.families import add, reshape, zeros_of
+from fgrad.primitives.families import reshape, zeros_of
 from fgrad.primitives.reduction import Any_
 from fgrad.primitives.shape import spread
-from fgrad.source_info import here
-from fgrad.tracing import Primitive, concrete, describe_unknown, highest_level, record
+from fgrad.source_info import source_text
+from fgrad.tracing import Primitive, highest_level, record
 from fgrad.transforms.bodies import (
     Flags,
     batched_body,
@@ -52,6 +51,8 @@ class While(Primitive):
     body: Jaxpr
     condition_consts: int
     body_consts: int
+    #: The function of `lax` that the user called.
+    construct: str = "while_loop"
     multiple_results = True
     keeps_residuals = True
     unbounded = True
@@ -62,7 +63,7 @@ class While(Primitive):
 
     @property
     def called(self) -> str:
-        return "while_loop"
+        return self.construct
 
     @property
     def jaxprs(self) -> tuple[Jaxpr, ...]:
@@ -72,9 +73,19 @@ class While(Primitive):
     def effectful(self) -> bool:  # type: ignore[override]
         return has_effects(self.jaxprs)
 
+    def params(self) -> dict[str, Any]:
+        own = Primitive.params(self)
+        if self.construct == "while_loop":
+            del own["construct"]
+        return own
+
+    def over(self, condition: Jaxpr, body: Jaxpr, condition_consts: int, body_consts: int) -> While:
+        """The same loop of another condition and another body."""
+        return While(condition, body, condition_consts, body_consts, self.construct)
+
     def with_jaxprs(self, jaxprs: Sequence[Jaxpr]) -> While:
         """The same loop of another condition and body of the same types."""
-        return While(jaxprs[0], jaxprs[1], self.condition_consts, self.body_consts)
+        return self.over(jaxprs[0], jaxprs[1], self.condition_consts, self.body_consts)
 
     def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Constants of the condition, constants of the body, carries."""
@@ -88,7 +99,7 @@ class While(Primitive):
         if may_not_end(body):
             body, consts = guarded(body), [live, *consts]
         condition = guarded_condition(self.condition)
-        loop = While(condition, body, self.condition_consts + 1, len(consts))
+        loop = self.over(condition, body, self.condition_consts + 1, len(consts))
         return loop, (live, *condition_consts, *consts, *carry)
 
     def abstract_eval(self, *avals: Aval) -> Sequence[Aval]:
@@ -144,19 +155,13 @@ class While(Primitive):
         if all(carry):
             return None
         from_condition, from_body = read[: self.condition_consts], inputs[: self.body_consts]
-        loop = While(
+        loop = self.over(
             with_inputs(self.condition, (*from_condition, *carry)),
             with_inputs(body, (*from_body, *carry)),
             sum(from_condition),
             sum(from_body),
         )
         return loop, (*from_condition, *from_body, *carry), carry
-
-    def goes_on(self, condition_consts: Sequence[Any], carry: Sequence[Any]) -> bool | None:
-        """Whether there is another step; None where that is unknown."""
-        answer = Call(self.condition)(*condition_consts, *carry)[0]
-        known = concrete(answer)
-        return None if known is None else bool(known)
 
     # -- rules --
 
@@ -170,14 +175,11 @@ class While(Primitive):
             for t, c, flag in zip(t_carry, carry, carried, strict=True)
         ]
         directions = [t for t in (*t_consts, *t_carry) if t is not None]
-        apart = highest_level(directions) > highest_level(primals)
-        if apart and self.goes_on(condition_consts, carry) is not None:
-            return self.push_step_by_step(primals, [*t_consts, *t_carry])
         flags = (*[t is not None for t in t_consts], *carried)
         body, _ = tangent_body(self.body, len(consts), len(carry), flags)
         given = [t for t in t_consts if t is not None]
         moving = chosen(t_carry, carried)
-        loop = While(
+        loop = self.over(
             _with_more_inputs(self.condition, [aval_of(c) for c in chosen(carry, carried)]),
             body,
             len(condition_consts),
@@ -186,43 +188,28 @@ class While(Primitive):
         avals = [*body.in_avals[len(consts) + len(given) :]]
         operands = coerced([*carry, *moving], avals)
         outs = loop(*condition_consts, *consts, *given, *operands)
+        # Tangents of unknown value must not make the results unknown.
+        apart = highest_level(directions) > highest_level(primals)
         answers = self(*primals) if apart else outs[: len(carry)]
         return answers, scattered(outs[len(carry) :], carried)
 
-    def push_step_by_step(
-        self, primals: Sequence[Any], tangents: Sequence[Any]
-    ) -> tuple[list[Any], list[Any]]:
-        """The answers from primals of known value, and tangents of unknown value."""
-        condition_consts, consts, carry = self.split(primals)
-        t_consts, t_carry = list(tangents[: len(consts)]), list(tangents[len(consts) :])
-        step = Call(self.body)
-        while self.goes_on(condition_consts, carry):
-            carry, t_carry = step.push([*consts, *carry], [*t_consts, *t_carry])
-        return [*map(alias, carry)], list(t_carry)
-
     def pull(self, needs: Sequence[bool], args: Sequence[Any]) -> tuple[Any, Any]:
-        carried = self.carried(tuple(needs), True)
-        condition_consts, consts, carry = self.split(args)
-        if not any(carried):
-            return self(*args), WhilePullback(self, [], carried, (False,) * len(carry))
-        flags = (*self.split(needs)[1], *carried)
-        step = Call(self.body)
-        steps: list[Any] = []
-        while True:
-            more = self.goes_on(condition_consts, carry)
-            if more is None:
-                unknown = Call(self.condition)(*condition_consts, *carry)[0]
-                raise UnboundedLoopError(
-                    "reverse mode of while_loop needs to know how often the loop runs, but its condition is "
-                    f"{describe_unknown(unknown)}, at {here()}; use fgrad.lax.scan, or fori_loop with bounds "
-                    "that are known, or forward mode"
-                )
-            if not more:
-                break
-            carry, pullback = step.pull(flags, [*consts, *carry])
-            steps.append(pullback)
-        active = tuple(steps[-1].active) if steps else self.split(needs)[2]
-        return [*map(alias, carry)], WhilePullback(self, steps, carried, tuple(active))
+        return self(*args), WhilePullback(self, self.carried(tuple(needs), True))
+
+    def refusal(self) -> UnboundedLoopError:
+        """Why a carry that depends on what is differentiated has no cotangent."""
+        eqns = (*self.condition.eqns, *self.body.eqns)
+        place = next((eqn.source for eqn in eqns if eqn.source is not None), None)
+        loop, remedy = "while_loop", "fori_loop with bounds that are known while tracing"
+        if self.construct == "fori_loop":
+            loop = "fori_loop with bounds that are unknown while tracing, which is a while_loop"
+            remedy = "fori_loop with known bounds"
+        return UnboundedLoopError(
+            f"reverse mode of {loop}, of {self.body.name} at {source_text(place)}: how often it runs is known "
+            f"only when it has run, so that grad and vjp cannot run it backward; use fgrad.lax.scan, or {remedy}; "
+            "differentiate what it solves by custom_root or custom_vjp; pass it stop_gradient(x) where no "
+            "derivative is wanted; or use forward mode (jvp, jacfwd)"
+        )
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         flags = tuple(mapped)
@@ -247,7 +234,7 @@ class While(Primitive):
             spread(c, size) if flag and not m else c
             for c, flag, m in zip(carry, carried, self.split(flags)[2], strict=True)
         ]
-        loop = While(condition, body, self.condition_consts, self.body_consts)
+        loop = self.over(condition, body, self.condition_consts, self.body_consts)
         return loop(*condition_consts, *consts, *coerced(carry, body.out_avals))  # type: ignore[no-any-return]
 
     def _batch_by_lane(self, size: int, args: Sequence[Any], flags: Flags) -> list[Any]:
@@ -302,7 +289,7 @@ def _lane_loop(loop: While, condition: Jaxpr, body: Jaxpr, is_guarded: bool) -> 
         *carry,
     ]
     name = body.name
-    return While(
+    return loop.over(
         record(any_lane, carry, condition.name, "vmap"),
         record(step, inputs, name, "vmap"),
         0,
@@ -327,33 +314,14 @@ def _with_more_inputs(jaxpr: Jaxpr, avals: Sequence[Aval]) -> Jaxpr:
 
 
 class WhilePullback:
-    """The pullbacks of the steps that a loop took."""
+    """Refuses the cotangents of carries that depend on what is differentiated."""
 
-    def __init__(self, loop: While, steps: list[Any], carried: Flags, active: Flags) -> None:
+    def __init__(self, loop: While, carried: Flags) -> None:
         self.loop = loop
-        self.steps = steps
-        self.carried = carried
-        self.active = active
-
-    @property
-    def residuals(self) -> list[Any]:
-        return [r for step in self.steps for r in step.residuals]
-
-    @residuals.setter
-    def residuals(self, values: list[Any]) -> None:
-        rest = iter(values)
-        for step in self.steps:
-            step.residuals = [next(rest) for _ in step.residuals]
+        self.active = carried
+        self.residuals: list[Any] = []
 
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
-        consts = self.loop.body_consts
-        totals: list[Any] = [None] * consts
-        carry = list(cts)
-        for step in reversed(self.steps):
-            found = step([ct if a else None for ct, a in zip(carry, step.active, strict=True)])
-            carry = found[consts:]
-            totals = [
-                new if total is None else total if new is None else add(total, new)
-                for total, new in zip(totals, found[:consts], strict=True)
-            ]
-        return [*[None] * self.loop.condition_consts, *totals, *carry]
+        if any(ct is not None for ct in cts):
+            raise self.loop.refusal()
+        return [None] * (self.loop.condition_consts + self.loop.body_consts + len(cts))
