@@ -45,6 +45,8 @@ _LISTED = 5
 _NOTHING = object()
 _levels = itertools.count(1)
 _open_body: ContextVar[Recording | None] = ContextVar("fgrad_open_body", default=None)
+#: The innermost open body, or None.
+innermost_body = _open_body.get
 
 
 # Operations whose names in jaxprs are not those of functions of fgrad.numpy.

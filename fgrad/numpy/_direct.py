@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fgrad.array import Array, wrap_own
-from fgrad.config import switches
+import numpy as np
 
+from fgrad.array import Array, wrap_own, wrap_view
+from fgrad.config import switches
+from fgrad.primitives.families import array_in_shape
+from fgrad.tracing import innermost_body
+
+ndarray = np.ndarray
 _PYTHON = frozenset((float, int, bool, complex))
-# What NumPy raises where a dtype or a shape is at fault, and an Array without a value inside as yet.
-_REFUSALS = (AttributeError, TypeError, ValueError)
+_sum: Callable[..., Any] = np.add.reduce
+# Others are summed in another dtype than that of the mean.
+_AVERAGED = frozenset(map(np.dtype, "fdFD"))
+# By position of the new axis.
+_NEW_AXIS = {axis: (*(slice(None),) * axis, None) for axis in range(64)}
+# What NumPy raises where a dtype, a shape or a number is at fault, and an Array without a value inside as yet.
+_REFUSALS = (AttributeError, TypeError, ValueError, OverflowError)
 
 
 def on_one_array(
@@ -83,3 +93,81 @@ def on_three_arrays(
         return otherwise(x, y, z)
 
     return function
+
+
+# ---- functions with more arguments: None where these need the long way --------------------------
+
+
+def reduced_array(reduce: Callable[..., Any], a: Any, axis: Any, keepdims: Any) -> Array | None:
+    """An array reduced by a ufunc over the axes that a user names."""
+    if type(a) is Array and switches.as_numpy:
+        try:
+            inside = a._value
+            # NumPy takes arrays without axes for arrays with one, and multiplies by 1 over no axes.
+            if type(inside) is ndarray and (
+                axis is None or (inside.ndim and (type(axis) is int or axis))
+            ):
+                return wrap_own(reduce(inside, axis, None, None, keepdims))  # type: ignore[no-any-return]
+        except _REFUSALS:
+            pass
+    return None
+
+
+def averaged_array(a: Any, axis: Any, keepdims: Any) -> Array | None:
+    """The mean of an array of floats over all axes or one of them."""
+    if type(a) is Array and (axis is None or type(axis) is int) and switches.as_numpy:
+        try:
+            inside = a._value
+            if (
+                type(inside) is ndarray
+                and inside.dtype in _AVERAGED
+                and (axis is None or inside.ndim)
+            ):
+                total = _sum(inside, axis, None, None, keepdims)
+                count = inside.size if axis is None else inside.shape[axis]
+                # A Python number, which leaves sums their dtype.
+                return wrap_own(total / float(count))  # type: ignore[no-any-return]
+        except _REFUSALS:
+            pass
+    return None
+
+
+def reshaped_array(a: Any, shape: Any) -> Array | None:
+    """The elements of an array in another shape."""
+    if type(a) is Array and shape and switches.as_numpy:
+        try:
+            inside = a._value
+            # NumPy takes any negative size for what is left.
+            if type(inside) is ndarray and min(shape) >= -1:
+                return wrap_view(array_in_shape(inside, shape))  # type: ignore[no-any-return]
+        except _REFUSALS:
+            pass
+    return None
+
+
+def joined_arrays(arrays: Any, axis: Any, new: bool = False) -> Array | None:
+    """Arrays joined along an axis that they have, or along a new one."""
+    kind = type(arrays)
+    if (kind is list or kind is tuple) and switches.as_numpy:
+        try:
+            # Python numbers among them are refused by NumPy.
+            inside = [x._value for x in arrays if type(x) is Array]
+            if len(inside) == len(arrays):
+                if new:
+                    index = _NEW_AXIS[axis]
+                    inside = [x[index] for x in inside]
+                return wrap_own(np.concatenate(inside, axis))  # type: ignore[no-any-return]
+        except (*_REFUSALS, LookupError):
+            pass
+    return None
+
+
+def created_array(create: Callable[..., Any], shape: Any, dtype: np.dtype[Any]) -> Array | None:
+    """A new array of known numbers, where no body is open that it might belong to."""
+    kind = type(shape)
+    if (kind is int or kind is tuple) and shape and switches.as_numpy and innermost_body() is None:
+        try:
+            return wrap_own(create(shape, dtype))  # type: ignore[no-any-return]
+        except _REFUSALS:
+            pass
+    return None

@@ -9,6 +9,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, ShapeError
+from fgrad.numpy._direct import averaged_array
 from fgrad.numpy._reducing import Axis, count_of, in_dtype, masked
 from fgrad.numpy._support import (
     Array,
@@ -97,6 +98,10 @@ def mean(
     >>> fnp.mean(fnp.asarray([[1, 2], [3, 4]]), axis=0)
     Array([2., 3.], dtype=float64)
     """
+    if dtype is out is where is None:
+        answer = averaged_array(a, axis, keepdims)
+        if answer is not None:
+            return answer
     refuse_out(out, "mean")
     return wrap(averaged("mean", a, axis, dtype, keepdims, where))  # type: ignore[no-any-return]
 

@@ -16,6 +16,7 @@ from fgrad import dtypes
 from fgrad.array import Array, shares_writable, snapshot, value, wrap
 from fgrad.avals import Shape, ShapeDtypeStruct, aval_of
 from fgrad.errors import ArgumentError
+from fgrad.numpy._direct import created_array
 from fgrad.numpy._support import (
     ArrayLike,
     DTypeLike,
@@ -265,7 +266,11 @@ def zeros(
     >>> fnp.zeros(3)
     Array([0., 0., 0.], dtype=float64)
     """
-    return wrap(full_of(static_shape(shape, "zeros"), 0, _default(dtype, "zeros"))())  # type: ignore[no-any-return]
+    wanted = _default(dtype, "zeros")
+    answer = created_array(np.zeros, shape, wanted)
+    if answer is not None:
+        return answer
+    return wrap(full_of(static_shape(shape, "zeros"), 0, wanted)())  # type: ignore[no-any-return]
 
 
 def ones(
@@ -291,7 +296,11 @@ def ones(
     >>> fnp.ones((1, 2))
     Array([[1., 1.]], dtype=float64)
     """
-    return wrap(full_of(static_shape(shape, "ones"), 1, _default(dtype, "ones"))())  # type: ignore[no-any-return]
+    wanted = _default(dtype, "ones")
+    answer = created_array(np.ones, shape, wanted)
+    if answer is not None:
+        return answer
+    return wrap(full_of(static_shape(shape, "ones"), 1, wanted)())  # type: ignore[no-any-return]
 
 
 def empty(

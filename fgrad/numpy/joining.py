@@ -11,6 +11,7 @@ from fgrad.array import Array, frozen, wrap
 from fgrad.avals import aval_of
 from fgrad.config import switches
 from fgrad.errors import ArgumentError, ShapeError
+from fgrad.numpy._direct import joined_arrays
 from fgrad.numpy._support import (
     ArrayLike,
     DTypeLike,
@@ -112,6 +113,10 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike = None) -> A
     >>> fnp.concatenate([fnp.arange(2), fnp.arange(3)])
     Array([0, 1, 0, 1, 2], dtype=int64)
     """
+    if dtype is None and axis is not None:
+        answer = joined_arrays(arrays, axis)
+        if answer is not None:
+            return answer
     items = items_of(arrays, "concatenate")
     if axis is None:
         # Lines of numbers may be joined too.
@@ -184,6 +189,10 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike = None)
     >>> fnp.stack([1.0, 2.0])
     Array([1., 2.], dtype=float64)
     """
+    if out is dtype is None:
+        answer = joined_arrays(arrays, axis, new=True)
+        if answer is not None:
+            return answer
     _no_out(out, "stack")
     return wrap(_stacked(items_of(arrays, "stack"), axis, dtype, "stack"))  # type: ignore[no-any-return]
 

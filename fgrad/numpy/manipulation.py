@@ -12,6 +12,7 @@ import numpy as np
 from fgrad.array import Array, wrap
 from fgrad.avals import Shape
 from fgrad.errors import ArgumentError, AxisError, ShapeError
+from fgrad.numpy._direct import reshaped_array
 from fgrad.numpy._support import (
     ArrayLike,
     normal_axes,
@@ -121,6 +122,10 @@ def reshape(
     Array([[0, 1],
            [2, 3]], dtype=int64)
     """
+    if type(shape) is tuple and order == "C":
+        answer = reshaped_array(a, shape)
+        if answer is not None:
+            return answer
     x = operand(a, "reshape")
     own = shape_of(x)
     new_shape = inferred_shape(shape, math.prod(own), own, "reshape")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from fgrad import dtypes
 from fgrad.avals import aval_of
 from fgrad.errors import DTypeError
+from fgrad.numpy._direct import reduced_array
 from fgrad.numpy._reducing import Axis, extremum, in_dtype, masked, over_axes, place
 from fgrad.numpy._support import (
     Array,
@@ -22,6 +25,10 @@ from fgrad.numpy._support import (
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import Sum
 from fgrad.primitives.reduction import All, Any_, Argmax, Argmin, Max, Min, Prod
+
+_add, _multiply = np.add.reduce, np.multiply.reduce
+_maximum, _minimum = np.maximum.reduce, np.minimum.reduce
+_logical_or, _logical_and = np.logical_or.reduce, np.logical_and.reduce
 
 # ---- sums and products -------------------------------------------------------------------------
 
@@ -100,6 +107,10 @@ def sum(
     >>> fnp.sum(fnp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     Array([4., 6.], dtype=float64)
     """
+    if dtype is out is initial is where is None and promote_integers:
+        answer = reduced_array(_add, a, axis, keepdims)
+        if answer is not None:
+            return answer
     refuse_out(out, "sum")
     return wrap(  # type: ignore[no-any-return]
         _accumulated(
@@ -155,6 +166,10 @@ def prod(
     >>> fgrad.grad(fnp.prod)(fnp.asarray([2.0, 0.0, 3.0]))
     Array([0., 6., 0.], dtype=float64)
     """
+    if dtype is out is initial is where is None and promote_integers:
+        answer = reduced_array(_multiply, a, axis, keepdims)
+        if answer is not None:
+            return answer
     refuse_out(out, "prod")
     return wrap(  # type: ignore[no-any-return]
         _accumulated(
@@ -240,10 +255,13 @@ def max(
     >>> fgrad.grad(fnp.max)(fnp.asarray([1.0, 3.0, 3.0]))
     Array([0. , 0.5, 0.5], dtype=float64)
     """
+    if out is initial is where is None:
+        answer = reduced_array(_maximum, a, axis, keepdims)
+        if answer is not None:
+            return answer
     refuse_out(out, "max")
     x = operand(a, "max", "a")
-    answer: Array = wrap(extremum(Max, p.maximum, "max", x, axis, keepdims, initial, where))
-    return answer
+    return wrap(extremum(Max, p.maximum, "max", x, axis, keepdims, initial, where))  # type: ignore[no-any-return]
 
 
 def min(
@@ -289,10 +307,13 @@ def min(
     >>> fnp.min(fnp.asarray([[3.0, 1.0], [2.0, 4.0]]), axis=1)
     Array([1., 2.], dtype=float64)
     """
+    if out is initial is where is None:
+        answer = reduced_array(_minimum, a, axis, keepdims)
+        if answer is not None:
+            return answer
     refuse_out(out, "min")
     x = operand(a, "min", "a")
-    answer: Array = wrap(extremum(Min, p.minimum, "min", x, axis, keepdims, initial, where))
-    return answer
+    return wrap(extremum(Min, p.minimum, "min", x, axis, keepdims, initial, where))  # type: ignore[no-any-return]
 
 
 amax = max
@@ -448,6 +469,10 @@ def any(
     >>> fnp.any(fnp.asarray([[0, 1], [0, 0]]), axis=1)
     Array([ True, False], dtype=bool)
     """
+    if out is where is None:
+        answer = reduced_array(_logical_or, a, axis, keepdims)
+        if answer is not None:
+            return answer
     refuse_out(out, "any")
     x = masked(operand(a, "any", "a"), where, False, "any")
     return wrap(over_axes(Any_, x, axis, keepdims, "any"))  # type: ignore[no-any-return]
@@ -489,6 +514,10 @@ def all(
     >>> fnp.all(fnp.asarray([[1, 1], [0, 1]]), axis=1)
     Array([ True, False], dtype=bool)
     """
+    if out is where is None:
+        answer = reduced_array(_logical_and, a, axis, keepdims)
+        if answer is not None:
+            return answer
     refuse_out(out, "all")
     x = masked(operand(a, "all", "a"), where, True, "all")
     return wrap(over_axes(All, x, axis, keepdims, "all"))  # type: ignore[no-any-return]

@@ -303,7 +303,8 @@ def matmul(x: Any, y: Any) -> Any:
 def matmul_of_arrays(x: Any, y: Any) -> Any:
     """What `matmul` gives for arrays of known numbers."""
     if 0 < x.ndim <= 2 and 0 < y.ndim <= 2:
-        return np.dot(x, y)
+        # NumPy's functions of these names take twice as long to be called.
+        return x.dot(y)
     return np.matmul(x, y)
 
 
@@ -311,7 +312,7 @@ def dot_of_arrays(x: Any, y: Any) -> Any:
     """What `dot` gives for arrays of known numbers; of Python numbers, NumPy's `dot` takes the dtype."""
     if type(x) is not ndarray or type(y) is not ndarray:
         raise TypeError("not two arrays")
-    return np.dot(x, y)
+    return x.dot(y)
 
 
 @functools.lru_cache(64)

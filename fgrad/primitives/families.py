@@ -634,6 +634,16 @@ def has_nan(values: Any) -> bool:
     return bool(np.isnan(np.dot(flat, flat)))
 
 
+def array_in_shape(x: np.ndarray[Any, Any], shape: Any) -> np.ndarray[Any, Any]:
+    """The elements of a known array in another shape: a view, or all that refers to a new copy."""
+    answer = x.reshape(shape)
+    base = answer.base
+    if base is not x and base is not None and base is not x.base:
+        # Elements that do not lie in order were copied, and nobody else has the copy.
+        base.setflags(write=False)
+    return answer
+
+
 @parameters
 class Reshape(Linear):
     """The same elements in another shape.   a[*s] -> a[*shape]"""
@@ -647,12 +657,7 @@ class Reshape(Linear):
 
     def impl(self, x: Any) -> Any:
         if type(x) is ndarray and self.shape:
-            answer = x.reshape(self.shape)
-            base = answer.base
-            if base is not x and base is not None and base is not x.base:
-                # Elements that do not lie in order were copied, and nobody else has the copy.
-                base.setflags(write=False)
-            return answer
+            return array_in_shape(x, self.shape)
         if type(x) in _PYTHON:
             if not self.shape:
                 return x
