@@ -609,6 +609,69 @@ def test_branches_that_differ_are_shown_side_by_side(known: bool) -> None:
     assert "test_control_flow_rules.py" in message
 
 
+CHOOSERS: dict[str, Callable[[Any], Any]] = {
+    "eager": lambda f: f,
+    "jit": fgrad.jit,
+    "vmap": lambda f: lambda p: fgrad.vmap(f)(np.array([p, p])),
+    "grad": lambda f: lambda p: fgrad.jvp(lambda x: f(p), (1.0,), (1.0,))[0],
+    "in scan": lambda f: lambda p: lax.scan(lambda c, x: (c, f(x)), 0.0, np.array([p, p]))[1],
+}
+HALF, ONE = np.float32(0.5), np.float64(1.0)
+#: Branches, their operand, and the dtype of the result; None where they disagree.
+WEAK_RESULTS: dict[str, tuple[Any, Any, Any, Any]] = {
+    "a float for float32": (lambda x: x, lambda x: 0.0, HALF, "float32"),
+    "an int for float32": (lambda x: x, lambda x: 1, HALF, "float32"),
+    "a float for a weak float": (lambda x: x * 2.0, lambda x: 0.0, 1.5, "float64"),
+    "an int for a weak float": (lambda x: x * 2.0, lambda x: 0, 1.5, "float64"),
+    "a weak float64 for float64": (lambda x: x * 2.0, lambda x: ONE, 1.5, "float64"),
+    "a float for an integer": (lambda x: x, lambda x: 0.5, np.int32(1), None),
+    "an operand for float32": (lambda x: HALF, lambda x: x, 1.5, None),
+    "a computed number for float32": (lambda x: HALF, lambda x: x * 2.0, 1.5, None),
+    "a weak array for float32": (
+        lambda x: x.astype("float32"),
+        lambda x: x,
+        fnp.asarray(1.0),
+        None,
+    ),
+    "a computed int for float32": (lambda x: HALF, lambda x: x + 1, 2, None),
+    "an int for a float, both numbers": (lambda x: 1, lambda x: 1.0, ONE, None),
+}
+
+
+@pytest.mark.parametrize("transform", CHOOSERS)
+@pytest.mark.parametrize("case", WEAK_RESULTS)
+@pytest.mark.parametrize("pick", [True, False])
+def test_numbers_in_branches_follow_one_rule(case: str, transform: str, pick: bool) -> None:
+    one, other, operand, dtype = WEAK_RESULTS[case]
+    for choose in (
+        lambda p: lax.cond(p, one, other, operand),
+        lambda p: lax.switch(p * 1, [other, one, lambda x: other(x)], operand),
+    ):
+        call = CHOOSERS[transform](choose)
+        if dtype is None:
+            with pytest.raises(fgrad.errors.BranchTypeError, match="astype") as caught:
+                call(pick)
+            assert "result" in str(caught.value)
+            assert "<-- differs" in str(caught.value)
+            continue
+        got = call(pick)
+        assert got.dtype == dtype
+        close(got, np.broadcast_to(np.asarray((one if pick else other)(operand), dtype), got.shape))
+
+
+def test_only_what_differs_is_marked() -> None:
+    with pytest.raises(fgrad.errors.BranchTypeError) as caught:
+        lax.cond(True, lambda x: (x, x * 1), lambda x: (0.0, 1.5 * ONE), HALF)
+    rows = {line.split()[0]: line for line in str(caught.value).splitlines() if "result[" in line}
+    assert "differs" not in rows["result[0]"]
+    assert "differs" in rows["result[1]"]
+    with pytest.raises(fgrad.errors.CarryTypeError) as caught:
+        lax.scan(lambda c, x: ((c[0] * HALF, c[1] * ONE), None), (0.0, HALF), None, length=2)
+    rows = {line.split()[0]: line for line in str(caught.value).splitlines() if "carry[" in line}
+    assert "differs" not in rows["carry[0]"]
+    assert "differs" in rows["carry[1]"]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

@@ -40,6 +40,8 @@ class Body(NamedTuple):
     jaxpr: Jaxpr
     captured: list[Any]
     treedef: Any
+    #: Which leaves of the result are Python numbers, returned as they are.
+    numbers: Flags
 
 
 def record_body(
@@ -57,11 +59,13 @@ def record_body(
     `f` is not the user's own.
     """
     out_treedef: Any = None
+    numbers: Flags = ()
 
     def flat(*xs: Any) -> list[Any]:
-        nonlocal out_treedef
+        nonlocal out_treedef, numbers
         result = f(*_tree.unflatten(treedef, list(xs)))
         leaves, out_treedef = _tree.flatten(result)
+        numbers = tuple(map(is_number, leaves))
         values = output_values(leaves, construct, f, result)
         return values if settle is None else settle(values, result)
 
@@ -73,7 +77,12 @@ def record_body(
         jaxpr = cse(jaxpr)
     inputs = [*jaxpr.constvars, *jaxpr.invars]
     closed = dce(Jaxpr((), (), inputs, jaxpr.eqns, jaxpr.outvars, name))
-    return Body(interned(closed), list(jaxpr.consts), out_treedef)
+    return Body(interned(closed), list(jaxpr.consts), out_treedef, numbers)
+
+
+def is_number(x: Any) -> bool:
+    """Whether something is a Python number itself, not the result of an operation."""
+    return type(x) in (bool, int, float, complex)
 
 
 #: Bodies seen lately, by what they are made of. They are closed, so that they hold no array of anybody's.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from fgrad import _tree
 from fgrad.array import wrap
@@ -18,11 +19,19 @@ from fgrad.errors import (
 from fgrad.ir.jaxpr import Jaxpr, Var
 from fgrad.ir.passes import used_inputs
 from fgrad.primitives.elementwise import maximum, minimum, not_equal
+from fgrad.primitives.families import common_dtype
 from fgrad.source_info import boundary, function_text, here
 from fgrad.tracing import concrete
 from fgrad.transforms._arguments import check_callable, leaf_values, output_values
-from fgrad.transforms.bodies import Body, coerced, record_body, with_inputs, with_output_types
-from fgrad.transforms.carry_types import Typed, joined, side_by_side, type_words
+from fgrad.transforms.bodies import (
+    Body,
+    coerced,
+    is_number,
+    record_body,
+    with_inputs,
+    with_output_types,
+)
+from fgrad.transforms.carry_types import Typed, side_by_side, type_words
 from fgrad.transforms.cond import bind_cond
 
 #: Set while branches are recorded for their types alone: those inside of them are not.
@@ -172,7 +181,7 @@ def _choose(
     leaves, treedef = _tree.flatten(operands)
     values = leaf_values(leaves, construct, functions[-1], operands)
     bodies = [_record(construct, f, operands, treedef, values) for f in functions]
-    avals = _joined_results(construct, names, functions, bodies)
+    avals = _result_types(construct, names, functions, bodies)
     branches, captured = _with_common_inputs(
         [b.jaxpr for b in bodies], [b.captured for b in bodies]
     )
@@ -199,14 +208,16 @@ def _call_known(
     operands: tuple[Any, ...],
 ) -> Any:
     """Call the function that was chosen; the others are recorded for their types alone."""
-    result = functions[index](*operands)
+    # A number that it is given is an operand, and so no constant when it is returned.
+    given = _tree.map(lambda x: wrap(x) if is_number(x) else x, operands)
+    result = functions[index](*given)
     if _only_types.get():
         return result
     leaves, treedef = _tree.flatten(result)
     values = output_values(leaves, construct, functions[index], result)
     operand_leaves, operand_treedef = _tree.flatten(operands)
     operand_values = leaf_values(operand_leaves, construct, functions[index], operands)
-    avals = [aval_of(v) for v in values]
+    own = _Results(names[index], treedef, _results(map(aval_of, values), map(is_number, leaves)))
     token = _only_types.set(True)
     try:
         for number, function in enumerate(functions):
@@ -217,49 +228,99 @@ def _call_known(
             except ConcretizationTypeError:
                 # It branches on values, which only the function that runs needs to know.
                 continue
-            own = (names[index], treedef, avals)
-            other = (names[number], body.treedef, list(body.jaxpr.out_avals))
-            avals = _join(construct, functions[index], own, other)
+            own = _joined(construct, functions[index], own, _results_of(names[number], body))
     finally:
         _only_types.reset(token)
-    return _tree.unflatten(treedef, [wrap(v) for v in coerced(values, avals)])
+    return _tree.unflatten(treedef, [wrap(v) for v in coerced(values, own.avals)])
 
 
-def _joined_results(
+# ---- types of results ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The type of a result; a Python number that is returned as it is takes the type of others."""
+
+    aval: Aval
+    is_number: bool
+
+
+class _Results(NamedTuple):
+    """What a branch returns, or several alike."""
+
+    name: str
+    treedef: Any
+    leaves: list[_Result]
+
+    @property
+    def avals(self) -> list[Aval]:
+        return [leaf.aval for leaf in self.leaves]
+
+
+def _results(avals: Iterable[Aval], numbers: Iterable[bool]) -> list[_Result]:
+    return list(map(_Result, avals, numbers))
+
+
+def _results_of(name: str, body: Body) -> _Results:
+    return _Results(name, body.treedef, _results(body.jaxpr.out_avals, body.numbers))
+
+
+def _result_types(
     construct: str,
     names: tuple[str, ...],
     functions: tuple[Callable[..., Any], ...],
     bodies: Sequence[Body],
 ) -> list[Aval]:
     """The types of the results, which all functions can return."""
-    first = bodies[0]
-    avals = list(first.jaxpr.out_avals)
-    for number in range(1, len(bodies)):
-        body = bodies[number]
-        own = (names[0], first.treedef, avals)
-        other = (names[number], body.treedef, list(body.jaxpr.out_avals))
-        avals = _join(construct, functions[0], own, other)
-    return avals
+    own, *others = [_results_of(name, body) for name, body in zip(names, bodies, strict=True)]
+    for other in others:
+        own = _joined(construct, functions[0], own, other)
+    return own.avals
 
 
-def _join(
-    construct: str,
-    function: Callable[..., Any],
-    own: tuple[str, Any, list[Aval]],
-    other: tuple[str, Any, list[Aval]],
-) -> list[Aval]:
-    (name, treedef, avals), (other_name, other_treedef, other_avals) = own, other
-    if treedef == other_treedef:
-        found = [joined(a, b) for a, b in zip(avals, other_avals, strict=True)]
-        if None not in found:
-            return [a for a in found if a is not None]
-    left = Typed(_tree.unflatten(treedef, avals), "result", avals)
-    right = Typed(_tree.unflatten(other_treedef, other_avals), "result", other_avals)
-    table = side_by_side(left, right, (name, other_name))
+def _joined(
+    construct: str, function: Callable[..., Any], own: _Results, other: _Results
+) -> _Results:
+    """What stands for the results of both.
+
+    Raises
+    ------
+    BranchTypeError
+        If nothing does.
+    """
+    if own.treedef == other.treedef:
+        found = [_common(a, b) for a, b in zip(own.leaves, other.leaves, strict=True)]
+        leaves = [leaf for leaf in found if leaf is not None]
+        if len(leaves) == len(found):
+            return _Results(own.name, own.treedef, leaves)
+    left, right = (
+        Typed(_tree.unflatten(r.treedef, r.leaves), "result", r.leaves) for r in (own, other)
+    )
+    heads = own.name, other.name
+    table = side_by_side(left, right, heads, lambda a, b: _common(a, b) is not None, _in_words)
     raise BranchTypeError(
         f"{construct} of {function_text(function)}: all branches must return the same structure, shapes and "
         f"dtypes, but they return:{table}\nconvert with .astype, or return the same containers ({here()})"
     )
+
+
+def _common(one: _Result, other: _Result) -> _Result | None:
+    """The type of a result that is one or the other; None where there is none."""
+    if one.aval.shape != other.aval.shape:
+        return None
+    if one.aval.dtype == other.aval.dtype:
+        aval = other.aval if one.aval.weak else one.aval
+        return _Result(aval, one.is_number and other.is_number)
+    if one.is_number == other.is_number:
+        return None
+    rest = other if one.is_number else one
+    return rest if common_dtype((one.aval, other.aval)) == rest.aval.dtype else None
+
+
+def _in_words(result: _Result | None) -> str:
+    if result is None or result.is_number or not result.aval.weak:
+        return type_words(None if result is None else result.aval)
+    return f"{result.aval.dtype.name} scalar (weak)"
 
 
 def _with_common_inputs(

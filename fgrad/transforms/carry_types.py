@@ -19,7 +19,7 @@ _SHOWN = 20
 class Typed:
     """The leaves of a tree by name, with their types."""
 
-    def __init__(self, tree: Any, root: str, avals: Sequence[Aval]) -> None:
+    def __init__(self, tree: Any, root: str, avals: Sequence[Any]) -> None:
         self.treedef = _tree.structure(tree)
         self.avals = list(avals)
         self.rows = dict(zip(_tree.leaf_names(tree, root), self.avals, strict=True))
@@ -37,14 +37,20 @@ def type_words(aval: Aval | None) -> str:
 _PYTHON_NAMES = {"b": "bool", "i": "int", "f": "float", "c": "complex"}
 
 
-def side_by_side(left: Typed, right: Typed, heads: tuple[str, str]) -> str:
-    """A table of two trees, the leaves that differ marked."""
+def side_by_side(
+    left: Typed,
+    right: Typed,
+    heads: tuple[str, str],
+    agree: Callable[[Any, Any], bool] = Aval.fits,
+    words: Callable[[Any], str] = type_words,
+) -> str:
+    """A table of two trees, the leaves that do not agree marked."""
     names = list(dict.fromkeys([*left.rows, *right.rows]))
     rows = []
     for name in names:
         one, other = left.rows.get(name), right.rows.get(name)
-        same = one is not None and other is not None and one.fits(other)
-        rows.append((name, type_words(one), type_words(other), "" if same else "  <-- differs"))
+        same = one is not None and other is not None and agree(one, other)
+        rows.append((name, words(one), words(other), "" if same else "  <-- differs"))
     differing = [row for row in rows if row[3]]
     shown = rows if len(rows) <= _SHOWN else differing[:_SHOWN]
     table = [("", *heads, ""), *shown]
@@ -63,7 +69,7 @@ def side_by_side(left: Typed, right: Typed, heads: tuple[str, str]) -> str:
     return "\n    ".join(["", *lines])
 
 
-def joined(one: Aval, other: Aval) -> Aval | None:
+def _joined(one: Aval, other: Aval) -> Aval | None:
     """The type that stands for both; None where only a conversion by hand could tell.
 
     Shapes and strong dtypes are never changed; a Python number takes the dtype of what it stands for.
@@ -86,7 +92,7 @@ def next_carry(init: Aval, returned: Aval) -> Aval | None:
     if init.weak and returned.weak and init.shape == returned.shape:
         # A Python int that becomes a float.
         return returned if common_dtype((init, returned)) == returned.dtype else None
-    return joined(init, returned)
+    return _joined(init, returned)
 
 
 def settle_carry(
@@ -121,7 +127,8 @@ def settle_carry(
         if returned.treedef == treedef:
             found = [next_carry(a, aval_of(v)) for a, v in zip(current, values, strict=False)]
         if None in found:
-            table = side_by_side(given, returned, ("init", "returned"))
+            heads = "init", "returned"
+            table = side_by_side(given, returned, heads, lambda a, b: next_carry(a, b) is not None)
             raise CarryTypeError(
                 f"{where}: the carry must keep its structure, shapes and dtypes, but the function returns "
                 f"another one:{table}\n{_advice(given, returned)}"
@@ -143,11 +150,12 @@ def _advice(given: Typed, returned: Typed) -> str:
         return "return the same containers and keys as those of the initial carry"
     for name, aval in given.rows.items():
         other = returned.rows[name]
+        if next_carry(aval, other) is not None:
+            continue
         if aval.shape != other.shape:
             return f"give the initial value of {name} the shape {other.shape}, or return the shape {aval.shape}"
-        if aval.dtype != other.dtype:
-            return (
-                f"convert what is returned with .astype({aval.dtype.name!r}), or start {name} with dtype "
-                f"{other.dtype.name}"
-            )
+        return (
+            f"convert what is returned with .astype({aval.dtype.name!r}), or start {name} with dtype "
+            f"{other.dtype.name}"
+        )
     return "return the carry in the type that it is given in"

@@ -337,8 +337,8 @@ class ReverseJaxpr:
             in_cts = [None if ct is None else body.atom(ct) for ct in found]
         self.nonzero = tuple(ct is not None for ct in in_cts)
         count = len(primals)
-        primal_vars = body.invars[:count]
-        ct_vars = [body.atom(ct) for ct in self.accepted(cts)]
+        primal_vars, all_cts = body.invars[:count], iter(body.invars[count:])
+        ct_vars = self.accepted([next(all_cts) if active else None for active in self.active])
         forward_eqns, backward_eqns = body.eqns[:cut], body.eqns[cut:]
 
         def program(invars: Sequence[Var], eqns: Sequence[Eqn], outs: Sequence[Any]) -> Jaxpr:
