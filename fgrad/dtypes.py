@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -56,6 +57,8 @@ class KeyDType:
 float0: np.dtype[Any] = np.dtype([("float0", np.void, 0)])
 
 BOOL = np.dtype(np.bool_)
+INT16 = np.dtype(np.int16)
+UINT16 = np.dtype(np.uint16)
 INT32 = np.dtype(np.int32)
 INT64 = np.dtype(np.int64)
 FLOAT32 = np.dtype(np.float32)
@@ -84,8 +87,9 @@ PYTHON_DTYPES: dict[type, np.dtype[Any]] = {
 }
 
 
-#: The floating-point types of ml_dtypes that have come into use; NumPy says nothing of their kind.
+#: The types of ml_dtypes that have come into use, and the integers among them; NumPy says nothing of their kind.
 NARROW: set[np.dtype[Any]] = set()
+NARROW_INTEGERS: set[np.dtype[Any]] = set()
 _learners: list[Callable[[], None]] = []
 
 
@@ -95,10 +99,12 @@ def when_narrow(learn: Callable[[], None]) -> None:
 
 
 def admit(dtype: np.dtype[Any]) -> bool:
-    """Take a floating-point type of ml_dtypes among the supported ones, if `dtype` is one."""
+    """Take a type of ml_dtypes among the supported ones, if `dtype` is one of its real numbers."""
     if dtype in NARROW:
         return True
-    if dtype.type.__module__ != "ml_dtypes" or not dtype.name.startswith(("bfloat", "float")):
+    is_integer = dtype.name.startswith(("int", "uint"))
+    is_real = is_integer or dtype.name.startswith(("bfloat", "float"))
+    if dtype.type.__module__ != "ml_dtypes" or not is_real:
         return False
     if not NARROW:
         for learn in _learners:
@@ -106,15 +112,25 @@ def admit(dtype: np.dtype[Any]) -> bool:
         switches.narrow_dtypes = True
         switches.refresh()
     NARROW.add(dtype)
+    if is_integer:
+        NARROW_INTEGERS.add(dtype)
     SUPPORTED.add(dtype)
     return True
+
+
+def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that values of a type of ml_dtypes are computed in: for integers, of 16 bits."""
+    if dtype in NARROW_INTEGERS:
+        return UINT16 if dtype.name.startswith("uint") else INT16
+    return FLOAT32
 
 
 def promotion_of_narrow(avals: Iterable[Any], wide: np.dtype[Any]) -> np.dtype[Any]:
     """What types, one of them of ml_dtypes, promote to by JAX's table.
 
     Integers, booleans and Python numbers take the narrow type; other floating-point types give
-    `wide`, which NumPy gives for float32 in the place of the narrow one.
+    `wide`, which NumPy gives for float32 in the place of the narrow one. A narrow integer takes
+    booleans and Python integers only.
 
     Raises
     ------
@@ -122,13 +138,24 @@ def promotion_of_narrow(avals: Iterable[Any], wide: np.dtype[Any]) -> np.dtype[A
         If one of them promotes to no other: those of less than 16 bits do not.
     """
     avals = list(avals)
+    met: set[np.dtype[Any]] = {
+        a.dtype for a in avals if a.dtype != BOOL and not (a.weak and a.dtype.kind == "i")
+    }
+    if met & NARROW_INTEGERS:
+        if len(met) > 1:
+            raise _no_promotion(met)
+        return met.pop()
     strong = {a.dtype for a in avals if not a.weak and is_inexact(a.dtype)}
     met = strong | {a.dtype for a in avals if a.weak and a.dtype.kind == "c"}
     narrow = strong & NARROW
     if len(met) > 1 and any([d.itemsize == 1 for d in narrow]):
-        listed = " and ".join(sorted(d.name for d in met))
-        raise DTypeError(f"{listed} do not promote to a common dtype; convert with .astype")
+        raise _no_promotion(met)
     return narrow.pop() if strong == narrow else wide
+
+
+def _no_promotion(met: Iterable[np.dtype[Any]]) -> DTypeError:
+    listed = " and ".join(sorted(d.name for d in met))
+    return DTypeError(f"{listed} do not promote to a common dtype; convert with .astype")
 
 
 def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -155,7 +182,7 @@ def as_dtype(dtype: Any, what: str = "dtype") -> np.dtype[Any]:
         if native not in SUPPORTED:
             raise DTypeError(
                 f"{what}={result} is not supported: fgrad computes with bool, integers of 8 to 64 bits, "
-                "float16, float32, float64, complex64 and complex128, and the floating-point types of ml_dtypes"
+                "float16, float32, float64, complex64 and complex128, and the real types of ml_dtypes"
             )
         result = native
     return canonical(result)
@@ -163,11 +190,32 @@ def as_dtype(dtype: Any, what: str = "dtype") -> np.dtype[Any]:
 
 def is_inexact(dtype: np.dtype[Any]) -> bool:
     """Whether values of `dtype` have derivatives."""
-    return dtype.kind in "fc" or dtype in NARROW
+    return dtype.kind in "fc" or (dtype in NARROW and dtype not in NARROW_INTEGERS)
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """NumPy's letter for a kind of dtype, for the types of ml_dtypes too."""
+    if dtype not in NARROW:
+        return dtype.kind
+    return "f" if dtype not in NARROW_INTEGERS else widened(dtype).kind
+
+
+def integer_limits(dtype: np.dtype[Any]) -> Any:
+    """What `numpy.iinfo` says, for the types of ml_dtypes too."""
+    if dtype in NARROW_INTEGERS:
+        return importlib.import_module("ml_dtypes").iinfo(dtype)
+    return np.iinfo(dtype)
+
+
+def float_for(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which integers and booleans of `dtype` are divided: NumPy's, or JAX's of narrow ones."""
+    return FLOAT32 if dtype in NARROW_INTEGERS else canonical(FLOAT64)
 
 
 def python_type(dtype: np.dtype[Any]) -> type:
     """The Python scalar type that a weak value of `dtype` has."""
+    if dtype in NARROW_INTEGERS:
+        return int
     return {"b": bool, "i": int, "u": int, "f": float, "c": complex, "V": float}[dtype.kind]
 
 

@@ -328,7 +328,6 @@ from fgrad.numpy.splitting import (
     vsplit,
 )
 from fgrad.numpy.types import (
-    NARROW_INTEGERS,
     NARROW_TYPES,
     ComplexWarning,
     ScalarType,
@@ -521,7 +520,7 @@ from fgrad.numpy.windows import (
 
 
 def __getattr__(name: str) -> Any:
-    if name in NARROW_TYPES or name in NARROW_INTEGERS:
+    if name in NARROW_TYPES:
         found = globals()[name] = narrow_type(name)
         return found
     raise AttributeError(f"module 'fgrad.numpy' has no attribute {name!r}")

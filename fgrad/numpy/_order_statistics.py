@@ -113,7 +113,8 @@ def real_operand(a: Any, name: str) -> Any:
     x = operand(a, name, "a")
     if dtype_of(x).kind == "c":
         raise DTypeError(f"{name}: complex numbers have no order; take real parts or magnitudes")
-    return p.convert(x, dtypes.canonical(dtypes.FLOAT64)) if dtype_of(x).kind == "b" else x
+    dtype = dtype_of(x)
+    return p.cast_to_float(x) if dtype.kind == "b" or dtype in dtypes.NARROW_INTEGERS else x
 
 
 def checked_q(q: Any, name: str, scale: float) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fgrad.array import value, wrap
 from fgrad.avals import Aval, Shape, aval_of, broadcast_shapes
-from fgrad.dtypes import is_inexact
+from fgrad.dtypes import is_inexact, kind_of
 from fgrad.errors import ArgumentError, IndexOutOfRangeError, NonConcreteBooleanIndexError
 from fgrad.numpy._support import Array, ArrayLike, operand, stretched
 from fgrad.numpy.index_expressions import gathered, parse, static_part
@@ -440,7 +440,7 @@ def cast(values: Any, dtype: np.dtype[Any], what: str) -> Any:
     own = aval_of(values)
     if own.dtype == dtype and not own.weak:
         return values
-    known_kind = own.weak and own.dtype.kind == "i" and dtype.kind in "iu"
+    known_kind = own.weak and own.dtype.kind == "i" and kind_of(dtype) in "iu"
     if not known_kind and not np.can_cast(own.dtype, dtype, "same_kind"):
         warnings.warn(
             f"{what}: values of dtype {own.dtype} are cast to {dtype}, the dtype of x, which loses a part of "

@@ -353,7 +353,10 @@ def average(
         counts = broadcast_to(p.convert(total, aval.dtype, aval.weak), aval.shape)
         return wrap(answer), wrap(counts)
     w = operand(weights, "average", "weights")
-    pair = [aval_of(p.cast_to_float(x)) if dtype_of(x).kind in "bui" else aval_of(x), aval_of(w)]
+    pair = [
+        aval_of(p.cast_to_float(x)) if dtypes.kind_of(dtype_of(x)) in "bui" else aval_of(x),
+        aval_of(w),
+    ]
     dtype = dtypes.canonical(common_dtype(pair))
     weak = pair[0].weak and pair[1].weak
     w = p.convert(fitting_weights(w, shape, axis, axes, "average"), dtype, weak)

@@ -16,8 +16,11 @@ from fgrad.primitives.reduction import All
 
 
 def _close(x: Any, y: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
+    if aval_of(x).dtype in dtypes.NARROW_INTEGERS:
+        # They promote to no float.
+        x = p.cast_to_float(x)
     if not dtypes.is_inexact(aval_of(y).dtype):
-        y = p.convert(y, dtypes.canonical(dtypes.FLOAT64))
+        y = p.convert(y, dtypes.float_for(aval_of(y).dtype))
     limit = p.add(atol, p.mul(rtol, p.abs_(y)))
     near = p.logical_and(p.less_equal(p.abs_(p.sub(x, y)), limit), p.isfinite(y))
     # Infinities are near to themselves only.

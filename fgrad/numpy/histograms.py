@@ -80,7 +80,7 @@ def bincount(
     numbers = operand(x, "bincount", "x")
     if len(shape_of(numbers)) != 1:
         raise ShapeError(f"bincount: x has shape {shape_of(numbers)}, expected one axis")
-    if dtype_of(numbers).kind not in "biu" and shape_of(numbers) != (0,):
+    if dtypes.kind_of(dtype_of(numbers)) not in "biu" and shape_of(numbers) != (0,):
         raise DTypeError(f"bincount: x has dtype {dtype_of(numbers)}, expected integers")
     numbers = p.convert(numbers, dtypes.canonical(dtypes.INT64))
     least = static_int(minlength, "bincount: minlength")
@@ -169,6 +169,8 @@ def _flat(a: Any, name: str, argument: str) -> Any:
     x = strong(operand(a, name, argument))
     if dtype_of(x) == dtypes.BOOL:
         x = p.convert(x, np.dtype(np.uint8))
+    elif dtype_of(x) in dtypes.NARROW_INTEGERS:
+        x = p.cast_to_float(x)
     return reshape(x, (math.prod(shape_of(x)),))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fgrad import dtypes
 from fgrad.array import Array, is_array_like, plain
 from fgrad.avals import Shape
 from fgrad.config import config
@@ -23,6 +24,7 @@ from fgrad.errors import (
     NonConcreteBooleanIndexError,
 )
 from fgrad.numpy._support import nested
+from fgrad.primitives.elementwise import convert
 from fgrad.primitives.families import shape_of
 from fgrad.primitives.index_kernels import Mode, out_of_range
 from fgrad.primitives.indexing import Gather
@@ -305,7 +307,7 @@ def _item(item: Any) -> Any:
 
 
 def _array_item(item: Any) -> Any:
-    dtype_kind = item.dtype.kind
+    dtype_kind = dtypes.kind_of(item.dtype)
     if dtype_kind == "b":
         known = concrete(item) if isinstance(item, Tracer) else item
         if known is None:
@@ -320,6 +322,8 @@ def _array_item(item: Any) -> Any:
             f"an array of dtype {item.dtype} cannot be an index; convert it to integers first, as in "
             f"i.astype(int) ({here()})"
         )
+    if item.dtype in dtypes.NARROW:
+        item = convert(item, dtypes.canonical(dtypes.INT64))
     if isinstance(item, Tracer):
         return item
     return item.view(ndarray) if isinstance(item, ndarray) and item.ndim else int(item)

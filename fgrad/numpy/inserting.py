@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fgrad import dtypes
 from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, IndexOutOfRangeError, IndexTypeError, ShapeError
@@ -44,11 +45,11 @@ def _known_positions(obj: Any, size: int, name: str) -> Any:
         return np.flatnonzero(found)
     if not found.size:
         return found.astype(np.intp).reshape(-1)
-    if found.dtype.kind not in "iu":
+    if dtypes.kind_of(found.dtype) not in "iu":
         raise IndexTypeError(
             f"{name}: obj has dtype {found.dtype}; give integers, a mask or a slice"
         )
-    return found
+    return found.astype(np.int64) if found.dtype in dtypes.NARROW else found
 
 
 def delete(

@@ -265,7 +265,7 @@ def _statistic(name: str) -> Callable[..., list[Any]]:
 
     def pads(x: Any, axis: int, widths: Widths, lengths: Any) -> list[Any]:
         size = shape_of(x)[axis]
-        integers = aval_of(x).dtype.kind in "iu"
+        integers = dtypes.kind_of(aval_of(x).dtype) in "iu"
         found = []
         for side, (length, width) in enumerate(zip(lengths, widths, strict=True)):
             count = size if length is None else min(length, size)

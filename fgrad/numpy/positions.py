@@ -26,7 +26,7 @@ def index_operand(indices: Any, name: str, argument: str = "indices") -> Any:
     if isinstance(indices, (list, tuple)) and not own.size and own.dtype.kind == "f":
         # An empty list has no type of its own.
         return convert(index, dtypes.canonical(dtypes.INT64))
-    if own.dtype.kind == "b":
+    if own.dtype.kind == "b" or own.dtype in dtypes.NARROW_INTEGERS:
         return convert(index, dtypes.canonical(dtypes.INT64))
     if own.dtype.kind not in "iu":
         raise DTypeError(

@@ -139,7 +139,7 @@ def spaced(
     rows = p.add(p.mul(counts, step if intervals > 0 else delta), first)
     if endpoint and num > 1:
         rows = Concatenate(0)(static_index(rows, (slice(0, num - 1),)), reshape(last, (1, *shape)))
-    if wanted.kind in "iu":
+    if dtypes.kind_of(wanted) in "iu":
         rows = p.floor(rows)
     return p.convert(moveaxis(rows, 0, axis), wanted), step
 

@@ -315,7 +315,7 @@ def repeat(
         return wrap(_repeated(x, repeats, position))  # type: ignore[no-any-return]
     counts = operand(repeats, "repeat")
     aval = aval_of(counts)
-    if aval.dtype.kind not in "iub":
+    if dtypes.kind_of(aval.dtype) not in "iub":
         raise ArgumentError(f"repeat: repeats has dtype {aval.dtype}; give integers")
     if len(aval.shape) > 1 or (aval.shape and aval.shape[0] not in (1, size)):
         raise ShapeError(

@@ -143,7 +143,7 @@ def finfo(dtype: Any) -> Any:
     1.1920928955078125e-07
     """
     found = _dtype_of(dtype)
-    if dtypes.admit(found):
+    if dtypes.admit(found) and found not in dtypes.NARROW_INTEGERS:
         return importlib.import_module("ml_dtypes").finfo(found)
     return np.finfo(dtypes.canonical(found))
 
@@ -166,7 +166,9 @@ def iinfo(int_type: Any) -> Any:
     >>> fnp.iinfo(fnp.int8).max
     127
     """
-    return np.iinfo(dtypes.canonical(_dtype_of(int_type)))
+    found = _dtype_of(int_type)
+    dtypes.admit(found)
+    return dtypes.integer_limits(dtypes.canonical(found))
 
 
 def _dtype_of(x: Any) -> np.dtype[Any]:
@@ -183,13 +185,12 @@ def _dtype_of(x: Any) -> np.dtype[Any]:
         raise DTypeError(f"{x!r} is neither a dtype nor an array") from None
 
 
-#: The floating-point types of the package ml_dtypes, which is imported when one of them is asked for.
+#: The types of the package ml_dtypes, which is imported when one of them is asked for.
 NARROW_TYPES = frozenset(
     "bfloat16 float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz "
-    "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split()
+    "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu "
+    "int1 int2 int4 uint1 uint2 uint4".split()
 )
-#: Its integers: names of dtypes that programs compare with, of which there are no arrays.
-NARROW_INTEGERS = frozenset("int1 int2 int4 uint1 uint2 uint4".split())
 
 
 def narrow_type(name: str) -> ScalarType:
@@ -319,10 +320,17 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     True
     """
     below, above = _plain_type(arg1), _plain_type(arg2)
-    if _is_narrow(below) and isinstance(above, type) and issubclass(np.floating, above):
+    if _is_narrow(below) and isinstance(above, type):
         # NumPy has no place for types of ml_dtypes in its hierarchy.
-        return True
+        return issubclass(_place_of(np.dtype(below)), above) or np.issubdtype(below, above)
     return np.issubdtype(below, above)
+
+
+def _place_of(narrow: np.dtype[Any]) -> type:
+    """The class of NumPy's under which a type of ml_dtypes belongs."""
+    if narrow not in dtypes.NARROW_INTEGERS:
+        return np.floating
+    return np.unsignedinteger if narrow.name.startswith("uint") else np.signedinteger
 
 
 def _is_narrow(x: Any) -> bool:
@@ -334,6 +342,15 @@ def _is_narrow(x: Any) -> bool:
 
 def _plain_type(x: Any) -> Any:
     return x.type if isinstance(x, (ScalarType, KeyDType)) else x
+
+
+_KINDS: dict[str, type] = {
+    "signed integer": np.signedinteger,
+    "unsigned integer": np.unsignedinteger,
+    "integral": np.integer,
+    "real floating": np.floating,
+    "numeric": np.number,
+}
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
@@ -358,8 +375,11 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if _is_narrow(dtype):
-        names = {"real floating", "numeric"}
+        place = _place_of(np.dtype(dtype))
         return any(
-            k in names if isinstance(k, str) else np.dtype(k) == np.dtype(dtype) for k in kinds
+            issubclass(place, _KINDS.get(k, ()))
+            if isinstance(k, str)
+            else np.dtype(k) == np.dtype(dtype)
+            for k in kinds
         )
     return np.isdtype(np.dtype(dtype), tuple(_plain_type(k) for k in kinds))

@@ -676,7 +676,7 @@ def cast_to_float(x: Any) -> Any:
     own = aval_of(x)
     if dtypes.is_inexact(own.dtype):
         return x
-    return conversion(dtypes.canonical(dtypes.FLOAT64), own.weak)(x)
+    return conversion(dtypes.float_for(own.dtype), own.weak)(x)
 
 
 def broadcast_together(name: str, *xs: Any) -> list[Any]:

@@ -509,7 +509,11 @@ class NonDifferentiable(_Declared, abstract=True):
 def _convert_dtype(values: Any, dtype: np.dtype[Any]) -> Any:
     if values.dtype.kind == "c" and dtype.kind != "c":
         values = values.real if dtype.kind != "b" else values
-    return values.astype(dtype)
+    try:
+        return values.astype(dtype)
+    except TypeError:
+        # Between the integers of ml_dtypes there are no casts.
+        return values.astype(dtypes.widened(values.dtype)).astype(dtype)
 
 
 @parameters

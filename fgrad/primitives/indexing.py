@@ -33,6 +33,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fgrad import dtypes
 from fgrad.avals import Aval, Shape, aval_of, broadcast_shapes
 from fgrad.errors import DTypeError, ShapeError
 from fgrad.parameters import parameters
@@ -53,11 +54,12 @@ def shifted(axes: Sequence[int]) -> tuple[int, ...]:
 
 def default_fill(dtype: np.dtype[Any]) -> Any:
     """What stands for an element that does not exist."""
-    if dtype.kind == "b":
+    kind = dtypes.kind_of(dtype)
+    if kind == "b":
         return True
-    if dtype.kind == "i":
-        return int(np.iinfo(dtype).min)
-    return int(np.iinfo(dtype).max) if dtype.kind == "u" else np.nan
+    if kind == "i":
+        return int(dtypes.integer_limits(dtype).min)
+    return int(dtypes.integer_limits(dtype).max) if kind == "u" else np.nan
 
 
 def selected_shape(shape: Shape, axes: Sequence[int], index: Shape, place: int) -> Shape:
@@ -141,6 +143,11 @@ class Gather(Indexed, Linear):
             answer = x[tuple(key)]
             found_at = min(axes) if index_kernels.adjacent(sorted(axes)) else 0
         return index_kernels.placed(answer, found_at, self.place, rank)
+
+    def of_dtype(self, dtype: np.dtype[Any]) -> Gather:
+        """The same with what is filled in said, for values that come in another dtype."""
+        unsaid = self.mode == "fill" and self.fill is None
+        return replace(self, fill=default_fill(dtype)) if unsaid else self
 
     def lower(self, emit: Any, *names: str) -> str:
         x, *indices = emit.operands

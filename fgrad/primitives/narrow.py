@@ -1,4 +1,4 @@
-"""Primitives on the floating-point types of ml_dtypes: computed in float32, and rounded once.
+"""Primitives on the types of ml_dtypes: floats are computed in float32 and rounded once, integers in 16 bits.
 
 NumPy knows neither the kind of these types nor what they promote to. When the first of them comes
 into use, the rules of every primitive learn to take them; until then, they cost nothing.
@@ -15,6 +15,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import Aval, aval_of
 from fgrad.primitives.families import Elementwise, _Declared
+from fgrad.primitives.indexing import Gather
 from fgrad.tracing import Primitive
 
 Rule = Callable[..., Any]
@@ -25,10 +26,24 @@ def _has_own_dtype(primitive: Primitive) -> bool:
     return "dtype" in getattr(type(primitive), "__dataclass_fields__", ())
 
 
-def _answer(primitive: Primitive, aval: Aval, operands: Sequence[Aval]) -> Aval:
-    """The type of an answer whose operands were taken for float32."""
-    dtype = dtypes.promotion_of_narrow(operands, aval.dtype)
-    return Aval(aval.shape, dtype) if aval.dtype.kind == "f" else aval
+def _answer(aval: Aval, operands: Sequence[Aval], plain: set[np.dtype[Any]]) -> Aval:
+    """The type of an answer whose narrow operands were taken for wide ones; `plain` are the other dtypes."""
+    dtype = dtypes.promotion_of_narrow(operands, aval.dtype) if operands else aval.dtype
+    if aval.dtype.kind != "f":
+        integers = {a.dtype for a in operands} & dtypes.NARROW_INTEGERS
+        taken = {dtypes.widened(d): d for d in integers}
+        # Counts, places and sums of integers have dtypes of their own.
+        return aval if aval.dtype in plain else Aval(aval.shape, taken.get(aval.dtype, aval.dtype))
+    if dtype in dtypes.NARROW_INTEGERS:
+        # What roots and quotients of integers of any width are in JAX.
+        return Aval(aval.shape, dtypes.FLOAT32)
+    return Aval(aval.shape, dtype)
+
+
+def _without_indices(avals: Sequence[Aval]) -> Sequence[Aval]:
+    promoting = [a for a in avals if a.dtype.kind not in "biu"]
+    floats = [a for a in promoting if a.dtype not in dtypes.NARROW_INTEGERS]
+    return floats or promoting
 
 
 def _typing(original: Rule) -> Rule:
@@ -36,24 +51,23 @@ def _typing(original: Rule) -> Rule:
     def abstract_eval(self: Primitive, *avals: Aval) -> Any:
         if not any([a.dtype in dtypes.NARROW for a in avals]) or _has_own_dtype(self):
             return original(self, *avals)
-        wide = [Aval(a.shape, dtypes.FLOAT32) if a.dtype in dtypes.NARROW else a for a in avals]
+        wide = [
+            Aval(a.shape, dtypes.widened(a.dtype)) if a.dtype in dtypes.NARROW else a for a in avals
+        ]
+        plain = {a.dtype for a in avals if not a.weak}
         # Indices and masks take no part in promotion.
-        operands = (
-            avals
-            if isinstance(self, Elementwise)
-            else [a for a in avals if a.dtype.kind not in "biu"]
-        )
+        operands = avals if isinstance(self, Elementwise) else _without_indices(avals)
         answer = original(self, *wide)
         if self.multiple_results:
-            return [_answer(self, aval, operands) for aval in answer]
-        return _answer(self, answer, operands)
+            return [_answer(aval, operands, plain) for aval in answer]
+        return _answer(answer, operands, plain)
 
     return abstract_eval
 
 
 def _widened(x: Any) -> Any:
     dtype = getattr(x, "dtype", None)
-    return x.astype(dtypes.FLOAT32) if dtype in dtypes.NARROW else x
+    return x.astype(dtypes.widened(dtype)) if dtype in dtypes.NARROW else x
 
 
 def _rounded(x: Any, aval: Aval) -> Any:
@@ -74,7 +88,8 @@ def _computing(original: Rule) -> Rule:
         if _has_own_dtype(self):
             return original(self, *values)
         declared = self.abstract_eval(*map(aval_of, values))
-        answer = original(self, *map(_widened, values))
+        adapted = self.of_dtype(declared.dtype) if isinstance(self, Gather) else self
+        answer = original(adapted, *map(_widened, values))
         if self.multiple_results:
             return [_rounded(x, aval) for x, aval in zip(answer, declared, strict=True)]
         return _rounded(answer, declared)

@@ -29,9 +29,9 @@ and `jit` of all of these.
 have a shape that depends on values, so that under `jit` and `vmap` they need the keywords `size=` and
 `fill_value=`, where they have them.
 
-bfloat16 and the floats of 8 bits and fewer need the package ml_dtypes (`pip install "fgrad[ml_dtypes]"`).
-Each operation on them is computed in float32 and rounded once; they promote as in JAX. There are no arrays of
-its integers of 4 bits and fewer.
+bfloat16, the floats of 8 bits and fewer, and the integers of 4 bits and fewer need the package ml_dtypes
+(`pip install "fgrad[ml_dtypes]"`). They promote as in JAX. Each operation on floats is computed in float32 and
+rounded once; integers wrap around, their sums have 64 bits, and their quotients and roots are float32.
 """
 
 
