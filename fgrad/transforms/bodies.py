@@ -26,9 +26,9 @@ from fgrad.primitives.elementwise import convert
 from fgrad.primitives.families import Convert, Elementwise, common_dtype, zeros_of
 from fgrad.primitives.indexing import forgiving
 from fgrad.primitives.shape import spread
-from fgrad.source_info import function_name
+from fgrad.source_info import function_name, function_text
 from fgrad.tracing import record
-from fgrad.transforms._arguments import output_values
+from fgrad.transforms._arguments import check_arity, output_values
 from fgrad.transforms.vmap import BatchTrace
 
 Flags = tuple[bool, ...]
@@ -44,6 +44,34 @@ class Body(NamedTuple):
     numbers: Flags
 
 
+class Role(NamedTuple):
+    """What a user's function is to a construct: the name of the parameter, and what it is called with."""
+
+    name: str
+    wanted: tuple[str, ...]
+
+    def call(
+        self,
+        f: Callable[..., Any],
+        args: Sequence[Any],
+        construct: str,
+        user_function: Callable[..., Any] | None = None,
+    ) -> Any:
+        """Call a function, or that around the user's.
+
+        Raises
+        ------
+        ArgumentError
+            If the user's function does not take so many arguments.
+        """
+        try:
+            return f(*args)
+        except TypeError:
+            own = user_function or f
+            check_arity(own, f"{construct} of {function_text(own)}: {self.name}", self.wanted)
+            raise
+
+
 def record_body(
     f: Callable[..., Any],
     construct: str,
@@ -52,18 +80,20 @@ def record_body(
     names: Sequence[str],
     settle: Callable[[list[Any], Any], list[Any]] | None = None,
     user_function: Callable[..., Any] | None = None,
+    role: Role | None = None,
 ) -> Body:
     """Record a function of trees on unknown inputs, and close it.
 
     `settle` may change the leaves of the result, which it is given too. Messages name `user_function`, if
-    `f` is not the user's own.
+    `f` is not the user's own, and what it is called with in its `role`.
     """
     out_treedef: Any = None
     numbers: Flags = ()
 
     def flat(*xs: Any) -> list[Any]:
         nonlocal out_treedef, numbers
-        result = f(*_tree.unflatten(treedef, list(xs)))
+        args = _tree.unflatten(treedef, list(xs))
+        result = f(*args) if role is None else role.call(f, args, construct, user_function)
         leaves, out_treedef = _tree.flatten(result)
         numbers = tuple(map(is_number, leaves))
         values = output_values(leaves, construct, f, result)

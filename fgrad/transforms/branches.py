@@ -22,9 +22,15 @@ from fgrad.primitives.elementwise import maximum, minimum, not_equal
 from fgrad.primitives.families import common_dtype
 from fgrad.source_info import boundary, function_text, here
 from fgrad.tracing import concrete
-from fgrad.transforms._arguments import check_callable, leaf_values, output_values
+from fgrad.transforms._arguments import (
+    argument_leaf_names,
+    check_callable,
+    leaf_values,
+    output_values,
+)
 from fgrad.transforms.bodies import (
     Body,
+    Role,
     coerced,
     is_number,
     record_body,
@@ -162,7 +168,7 @@ def switch(
             "integer scalar"
         )
     if len(functions) == 1:
-        return functions[0](*operands)
+        return _role("branches[0]", operands).call(functions[0], operands, "switch")
     clipped = minimum(maximum(inside, 0), len(functions) - 1)
     names = tuple(f"branches[{i}]" for i in range(len(functions)))
     return _choose("switch", names, clipped, functions, operands)
@@ -180,7 +186,10 @@ def _choose(
         return _call_known(construct, names, int(known), functions, operands)
     leaves, treedef = _tree.flatten(operands)
     values = leaf_values(leaves, construct, functions[-1], operands)
-    bodies = [_record(construct, f, operands, treedef, values) for f in functions]
+    bodies = [
+        _record(construct, name, f, operands, treedef, values)
+        for name, f in zip(names, functions, strict=True)
+    ]
     avals = _result_types(construct, names, functions, bodies)
     branches, captured = _with_common_inputs(
         [b.jaxpr for b in bodies], [b.captured for b in bodies]
@@ -194,10 +203,20 @@ def _choose(
 
 
 def _record(
-    construct: str, f: Callable[..., Any], operands: Any, treedef: Any, values: Sequence[Any]
+    construct: str,
+    name: str,
+    f: Callable[..., Any],
+    operands: Any,
+    treedef: Any,
+    values: Sequence[Any],
 ) -> Body:
-    names = _tree.leaf_names(operands, "operands")
-    return record_body(f, construct, treedef, [aval_of(v) for v in values], names)
+    names = argument_leaf_names(f, operands)
+    avals = [aval_of(v) for v in values]
+    return record_body(f, construct, treedef, avals, names, role=_role(name, operands))
+
+
+def _role(name: str, operands: Sequence[Any]) -> Role:
+    return Role(name, tuple([f"operand {i}" for i in range(len(operands))]))
 
 
 def _call_known(
@@ -210,7 +229,7 @@ def _call_known(
     """Call the function that was chosen; the others are recorded for their types alone."""
     # A number that it is given is an operand, and so no constant when it is returned.
     given = _tree.map(lambda x: wrap(x) if is_number(x) else x, operands)
-    result = functions[index](*given)
+    result = _role(names[index], operands).call(functions[index], given, construct)
     if _only_types.get():
         return result
     leaves, treedef = _tree.flatten(result)
@@ -224,7 +243,9 @@ def _call_known(
             if number == index:
                 continue
             try:
-                body = _record(construct, function, operands, operand_treedef, operand_values)
+                body = _record(
+                    construct, names[number], function, operands, operand_treedef, operand_values
+                )
             except ConcretizationTypeError:
                 # It branches on values, which only the function that runs needs to know.
                 continue

@@ -18,14 +18,25 @@ from fgrad.primitives.families import add, reshape, zeros_of
 from fgrad.primitives.shape import Concatenate, expand_dims, iota, static_index
 from fgrad.source_info import boundary, function_text, here
 from fgrad.tracing import concrete
-from fgrad.transforms._arguments import check_callable, leaf_values, output_values
-from fgrad.transforms.bodies import Body, coerced, record_body
+from fgrad.transforms._arguments import (
+    check_callable,
+    leaf_values,
+    output_values,
+    signature_names,
+)
+from fgrad.transforms.bodies import Body, Role, coerced, record_body
 from fgrad.transforms.carry_types import settle_carry, type_words
 from fgrad.transforms.checkpoint import checkpoint
 from fgrad.transforms.halving import BLOCK, scan_by_halves
 from fgrad.transforms.scan import bind_scan
 from fgrad.transforms.vmap import vmap
 from fgrad.transforms.while_loop import While
+
+_STEP = Role("f", ("the carry", "an entry of xs"))
+_ENTRY = Role("f", ("an entry of xs",))
+_CONDITION = Role("cond_fun", ("the carry",))
+_BODY = Role("body_fun", ("the carry",))
+_COUNTED_BODY = Role("body_fun", ("the index", "the carry"))
 
 
 @boundary
@@ -129,14 +140,17 @@ def _scan(
     carry, rows = values[: len(carry)], values[len(carry) :]
     where = f"{construct} of {function_text(user_function)}"
     steps = _length(where, [aval_of(r) for r in rows], _tree.leaf_names(xs, "xs"), length)
+    role = _ENTRY if construct == "map" else _STEP
     if jit_is_disabled() and steps:
-        return _scan_plainly(f, init, xs, steps, reverse)
+        step = lambda *args: role.call(f, args, construct, user_function)  # noqa: E731
+        return _scan_plainly(step, init, xs, steps, reverse)
     inner = [Aval(aval_of(r).shape[1:], aval_of(r).dtype) for r in rows]
     both = _tree.structure((init, xs))
-    names = [*_tree.leaf_names(init, "carry"), *_tree.leaf_names(xs, "x")]
+    roots = ["carry", *signature_names(user_function, len(role.wanted))][-2:]
+    names = [*_tree.leaf_names(init, roots[0]), *_tree.leaf_names(xs, roots[1])]
 
     def record(avals: Sequence[Aval], settle: Callable[..., list[Any]]) -> Body:
-        return record_body(f, construct, both, [*avals, *inner], names, settle, user_function)
+        return record_body(f, construct, both, [*avals, *inner], names, settle, user_function, role)
 
     def carry_of(result: Any) -> Any:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -278,8 +292,8 @@ def while_loop(
     check_callable(body_fun, "while_loop")
     if jit_is_disabled():
         carry = init_val
-        while cond_fun(carry):
-            carry = body_fun(carry)
+        while _CONDITION.call(cond_fun, (carry,), "while_loop"):
+            carry = _BODY.call(body_fun, (carry,), "while_loop")
         return carry
     return _while("while_loop", body_fun, cond_fun, body_fun, init_val)
 
@@ -296,12 +310,16 @@ def _while(
     leaves, treedef = _tree.flatten(init)
     values = leaf_values(leaves, construct, body_fun, (init,))
     one_argument = _tree.structure((init,))
-    names = _tree.leaf_names(init, "carry")
+    role = _COUNTED_BODY if counted else _BODY
+    *of_index, root = signature_names(user_function, len(role.wanted))
+    own, hidden = (init[1], 1) if counted else (init, 0)
+    names = [*of_index, *_tree.leaf_names(own, root)]
 
     def record(avals: Sequence[Aval], settle: Callable[..., list[Any]]) -> Body:
-        return record_body(body_fun, construct, one_argument, avals, names, settle, user_function)
+        return record_body(
+            body_fun, construct, one_argument, avals, names, settle, user_function, role
+        )
 
-    own, hidden = (init[1], 1) if counted else (init, 0)
     avals, body = settle_carry(
         where,
         own,
@@ -321,7 +339,12 @@ def _while(
             )
         return values
 
-    condition = record_body(cond_fun, construct, one_argument, avals, names, check)
+    if not counted:
+        names = _tree.leaf_names(init, *signature_names(cond_fun, 1))
+    of_condition = None if counted else _CONDITION
+    condition = record_body(
+        cond_fun, construct, one_argument, avals, names, check, cond_fun, of_condition
+    )
     consts = len(condition.captured), len(body.captured)
     loop = While(condition.jaxpr, body.jaxpr, *consts, construct)
     carry = coerced(values, avals)
@@ -384,19 +407,21 @@ def fori_loop(
     if jit_is_disabled():
         carry = init_val
         for i in range(start, stop):
-            carry = body_fun(i, carry)
+            carry = _COUNTED_BODY.call(body_fun, (i, carry), "fori_loop")
         return carry
     leaves, treedef = _tree.flatten(init_val)
     values = leaf_values(leaves, "fori_loop", body_fun, (0, init_val))
     both = _tree.structure((0, init_val))
-    names = ["i", *_tree.leaf_names(init_val, "carry")]
+    index_name, root = signature_names(body_fun, 2)
+    names = [index_name, *_tree.leaf_names(init_val, root)]
 
     def step(i: Any, carry: Any) -> Any:
         return body_fun(wrap(convert(i, integer, True)), carry)
 
     def record(avals: Sequence[Aval], settle: Callable[..., list[Any]]) -> Body:
         row = [Aval((), integer)]
-        return record_body(step, "fori_loop", both, [*row, *avals], names, settle, body_fun)
+        types = [*row, *avals]
+        return record_body(step, "fori_loop", both, types, names, settle, body_fun, _COUNTED_BODY)
 
     avals, body = settle_carry(
         where, init_val, [aval_of(v) for v in values], record, lambda carry: carry
