@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 _lock = threading.Lock()
 _pool: Any = None
 _pool_size = 0
@@ -36,6 +38,19 @@ def available_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def aligned_rows(count: int, size: int, dtype: Any) -> list[np.ndarray[Any, Any]]:
+    """Uninitialised arrays of `size` elements that start at lines of the cache.
+
+    Operations that cross lines at every other step take up to a quarter longer.
+    """
+    dtype = np.dtype(dtype)
+    line = 64 // dtype.itemsize
+    step = -(-size // line) * line
+    memory = np.empty(count * step + line, dtype)
+    first = -memory.ctypes.data % 64 // dtype.itemsize
+    return [memory[first + n * step :][:size] for n in range(count)]
 
 
 def run_blocks(kernel: Callable[..., Any], count: int, *args: Any) -> bool:

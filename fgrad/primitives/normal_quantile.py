@@ -7,10 +7,12 @@ the distance of u**2 from the end of the middle; towards the ends, z as one of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from fgrad.blocks import aligned_rows
 
 NDArray = np.ndarray[Any, Any]
 
@@ -87,38 +89,65 @@ _SINGLE = _Quantile(
 # fmt: on
 
 
-def _polynomial(coefficients: list[NDArray], x: NDArray) -> NDArray:
-    """The polynomial of these coefficients, the highest first."""
-    value = x * coefficients[0]
+def _polynomial(coefficients: list[NDArray], x: NDArray, value: NDArray) -> NDArray:
+    """Write the polynomial of these coefficients, the highest first, to `value`."""
+    np.multiply(x, coefficients[0], value)
     for coefficient in coefficients[1:-1]:
         np.add(value, coefficient, value)
         np.multiply(value, x, value)
-    return np.add(value, coefficients[-1], value)  # type: ignore[no-any-return]
+    return np.add(value, coefficients[-1], value)
 
 
-def _quotient(fit: _Fit, x: NDArray) -> NDArray:
-    value = _polynomial(fit.numerator, x)
-    return np.divide(value, _polynomial(fit.denominator, x), value)
+def _quotient(fit: _Fit, x: NDArray, value: NDArray, scratch: NDArray) -> NDArray:
+    _polynomial(fit.numerator, x, value)
+    return np.divide(value, _polynomial(fit.denominator, x, scratch), value)
 
 
-def normal_quantile(block: NDArray) -> None:
-    """Replace each u of a flat array by the z that a normal number exceeds with chance (1 - u) / 2."""
-    if block.dtype.itemsize == 2:
-        wide = block.astype(np.float32)
-        normal_quantile(wide)
-        block[:] = wide
-        return
-    quantile = _DOUBLE if block.dtype == np.float64 else _SINGLE
-    (places,) = np.nonzero(np.abs(block) > quantile.middle)
-    far = block[places]
-    squares = block * block
-    np.subtract(quantile.centre.origin, squares, squares)
-    # Where the middle ends, the fit may have a pole, and is replaced below.
-    np.maximum(squares, block.dtype.type(0), out=squares)
-    np.multiply(block, _quotient(quantile.centre, squares), block)
-    roots = np.sqrt(-np.log(1 - np.abs(far)))
-    magnitudes = np.empty_like(roots)
+def _magnitudes(quantile: _Quantile, far: NDArray) -> NDArray:
+    """The magnitudes of the quantiles of numbers beyond the middle."""
+    roots: NDArray = np.sqrt(-np.log(1 - np.abs(far)))
+    magnitudes, scratch = np.empty_like(roots), np.empty_like(roots)
     for n, (start, fit) in enumerate(quantile.tails):
-        chosen: Any = slice(None) if not n else np.nonzero(roots > start)[0]
-        magnitudes[chosen] = _quotient(fit, roots[chosen] - fit.origin)
-    block[places] = np.copysign(magnitudes, far)
+        if not n:
+            _quotient(fit, roots - fit.origin, magnitudes, scratch)
+            continue
+        (chosen,) = np.nonzero(roots > start)
+        x = roots[chosen] - fit.origin
+        magnitudes[chosen] = _quotient(fit, x, np.empty_like(x), np.empty_like(x))
+    return magnitudes
+
+
+def quantile_writer(dtype: np.dtype[Any], size: int) -> Callable[[NDArray, NDArray], None]:
+    """A function that writes, for each u of a flat array, the z that a normal number exceeds with chance
+    (1 - u) / 2 to another array.
+
+    It takes up to `size` numbers of the dtype, for which it keeps room: each thread needs its own.
+    """
+    if dtype.itemsize == 2:
+        wide = np.empty(size, np.float32)
+        write_wide = quantile_writer(wide.dtype, size)
+
+        def write_narrow(block: NDArray, out: NDArray) -> None:
+            own = wide[: block.size]
+            np.copyto(own, block)
+            write_wide(own, own)
+            np.copyto(out, own, casting="same_kind")
+
+        return write_narrow
+    quantile = _DOUBLE if dtype == np.float64 else _SINGLE
+    end = quantile.middle * quantile.middle
+    zero = np.zeros((), dtype)
+    rows = aligned_rows(3, size, dtype)
+
+    def write(block: NDArray, out: NDArray) -> None:
+        squares, value, scratch = [row[: block.size] for row in rows]
+        np.multiply(block, block, squares)
+        (places,) = np.nonzero(squares > end)
+        far = block[places]
+        np.subtract(quantile.centre.origin, squares, squares)
+        # Where the middle ends, the fit may have a pole, and is replaced below.
+        np.maximum(squares, zero, out=squares)
+        np.multiply(block, _quotient(quantile.centre, squares, value, scratch), out)
+        out[places] = np.copysign(_magnitudes(quantile, far), far)
+
+    return write

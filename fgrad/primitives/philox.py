@@ -15,7 +15,7 @@ NDArray = np.ndarray[Any, Any]
 
 _WORDS = 4
 # The highest of the four words of the counter tells the domains apart; that of draws is zero.
-_SPLIT, _FOLD, _SEED = range(1, 4)
+_SPLIT, _FOLD, _SEED, _BLOCKS = range(1, 5)
 
 
 def _bit_generator(key: NDArray, domain: int, label: int = 0) -> np.random.Philox:
@@ -35,10 +35,9 @@ def _key_words(source: np.random.Philox, count: int) -> NDArray:
     return pairs.reshape(-1, _WORDS)
 
 
-def fill_bits(source: np.random.Generator, out: NDArray) -> None:
-    """Fill a flat array of unsigned integers with random bits."""
-    top = np.iinfo(out.dtype).max
-    out[:] = source.integers(0, top, out.size, dtype=out.dtype, endpoint=True)
+def block_starts(key: NDArray, count: int) -> NDArray:
+    """Where the generators of `count` blocks of a draw start: uint64[count, 4]."""
+    return _bit_generator(key, _BLOCKS).random_raw(4 * count).reshape(-1, 4)
 
 
 def split(key: NDArray, count: int) -> NDArray:

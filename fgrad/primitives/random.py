@@ -12,8 +12,7 @@ philox         four words; NumPy's generator, two to five times faster
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,8 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import Aval, Shape
 from fgrad.parameters import parameters
-from fgrad.primitives import philox, threefry
+from fgrad.primitives import philox, philox_draws, threefry, threefry_draws
 from fgrad.primitives.families import NonDifferentiable, creation_is_staged
-from fgrad.primitives.normal_quantile import normal_quantile
 from fgrad.primitives.shape import batched_operands
 
 NDArray = np.ndarray[Any, Any]
@@ -34,16 +32,7 @@ PHILOX = "philox"
 KEY_WORDS = {THREEFRY: 2, PHILOX: 4}
 
 _UINT32 = np.dtype(np.uint32)
-_HIGH, _LOW = (1, 0) if sys.byteorder == "little" else (0, 1)
-#: For each float: the unsigned integers of its size, how far they are shifted, and the bits of 1.0.
-_MANTISSAS: dict[np.dtype[Any], tuple[np.dtype[Any], NDArray, NDArray]] = {
-    np.dtype(floating): (np.dtype(bits), np.array(shift, bits), np.array(1.0, floating).view(bits))
-    for floating, bits, shift in (
-        (np.float16, np.uint16, 6),
-        (np.float32, np.uint32, 9),
-        (np.float64, np.uint64, 12),
-    )
-}
+_DRAWS: dict[str, Any] = {THREEFRY: threefry_draws, PHILOX: philox_draws}
 
 
 class KeyedDraw(NonDifferentiable, abstract=True):
@@ -93,32 +82,7 @@ class RandomBits(KeyedDraw):
         return self.shape, np.dtype(f"u{self.width // 8}")
 
     def fill(self, keys: NDArray, out: NDArray) -> None:
-        if self.implementation == PHILOX:
-            for source, row in zip(philox.samplers(keys), out, strict=True):
-                philox.fill_bits(source, row)
-            return
-        _threefry_bits(keys, out)
-
-
-def _threefry_bits(
-    keys: NDArray, out: NDArray, finish: Callable[[NDArray], None] | None = None
-) -> None:
-    """Write threefry's bits, block by block; `finish` changes a block in place while it is cached."""
-    flat = out.reshape(-1)
-    if out.dtype.itemsize == 8:
-        halves = flat.view(_UINT32).reshape(-1, 2)
-        for start, stop, x0, x1 in threefry.words(keys, out.shape[1]):
-            halves[start:stop, _HIGH] = x0
-            halves[start:stop, _LOW] = x1
-            if finish is not None:
-                finish(flat[start:stop])
-        return
-    for start, stop, x0, x1 in threefry.words(keys, out.shape[1]):
-        # Casting to fewer bits keeps the low ones.
-        np.bitwise_xor(x0, x1, x0)
-        flat[start:stop] = x0
-        if finish is not None:
-            finish(flat[start:stop])
+        _DRAWS[self.implementation].fill_bits(keys, out)
 
 
 @parameters
@@ -133,14 +97,7 @@ class RandomUnits(KeyedDraw):
         return self.shape, self.dtype
 
     def fill(self, keys: NDArray, out: NDArray) -> None:
-        if self.implementation == PHILOX:
-            _philox_floats(keys, out, np.random.Generator.random)
-            # Rounding to 16 bits reaches 1.
-            if out.dtype.itemsize == 2:
-                number = self.dtype.type
-                np.minimum(out, np.nextafter(number(1), number(0)), out=out)
-        else:
-            _threefry_floats(keys, out)
+        _DRAWS[self.implementation].fill_units(keys, out)
 
 
 @parameters
@@ -155,59 +112,7 @@ class RandomNormals(KeyedDraw):
         return self.shape, self.dtype
 
     def fill(self, keys: NDArray, out: NDArray) -> None:
-        if self.implementation == PHILOX:
-            _philox_floats(keys, out, np.random.Generator.standard_normal)
-            return
-        number = self.dtype.type
-        low = np.nextafter(number(-1), number(0))
-        width = number(1) - low
-
-        def finish(block: NDArray) -> None:
-            np.multiply(block, width, block)
-            np.add(block, low, block)
-            normal_quantile(block)
-
-        _threefry_floats(keys, out, finish)
-
-
-def _threefry_floats(
-    keys: NDArray, out: NDArray, finish: Callable[[NDArray], None] | None = None
-) -> None:
-    """Write numbers of [0, 1) from threefry's bits; `finish` changes a block in place."""
-    if out.dtype not in _MANTISSAS:
-        _threefry_narrow(keys, out, finish)
-        return
-    bits, shift, one = _MANTISSAS[out.dtype]
-
-    def to_float(block: NDArray) -> None:
-        # The bits are the mantissa of a number of [1, 2).
-        np.right_shift(block, shift, block)
-        np.bitwise_or(block, one, block)
-        floats = block.view(out.dtype)
-        np.subtract(floats, out.dtype.type(1), floats)
-        if finish is not None:
-            finish(floats)
-
-    _threefry_bits(keys, out.view(bits), to_float)
-
-
-def _threefry_narrow(keys: NDArray, out: NDArray, finish: Callable[[NDArray], None] | None) -> None:
-    """The same for bfloat16: seven bits of eight fill its mantissa."""
-    bits = np.empty(out.shape, np.uint8)
-    _threefry_bits(keys, bits)
-    out[:] = (bits >> 1).astype(np.float32) / np.float32(128)
-    if finish is not None:
-        for row in out:
-            finish(row)
-
-
-def _philox_floats(keys: NDArray, out: NDArray, draw: Callable[..., Any]) -> None:
-    for source, row in zip(philox.samplers(keys), out, strict=True):
-        if row.dtype.itemsize == 2:
-            # NumPy's generator draws none of 16 bits.
-            row[:] = draw(source, size=row.size, dtype=np.float32)
-        else:
-            draw(source, dtype=row.dtype, out=row)
+        _DRAWS[self.implementation].fill_normals(keys, out)
 
 
 @parameters
@@ -227,9 +132,12 @@ class SplitKey(KeyedDraw):
                 row[:] = philox.split(key, count).reshape(-1)
             return
         pairs = out.reshape(-1, 2)
-        for start, stop, x0, x1 in threefry.words(keys, count):
+
+        def take(start: int, stop: int, x0: NDArray, x1: NDArray) -> None:
             pairs[start:stop, 0] = x0
             pairs[start:stop, 1] = x1
+
+        threefry.encrypt_counters(keys, count, lambda: take)
 
 
 @parameters

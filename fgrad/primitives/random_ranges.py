@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from fgrad.avals import Aval
+from fgrad.blocks import aligned_rows, run_blocks
 from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import less, select, sub
 from fgrad.primitives.families import Elementwise, Partial
@@ -15,8 +16,8 @@ from fgrad.primitives.families import Elementwise, Partial
 NDArray = np.ndarray[Any, Any]
 
 
-# Three buffers of so many words stay in the second-level cache.
-_BLOCK = 8192
+#: Three buffers of so many words stay in the second-level cache.
+_BLOCK = 16384
 
 
 def _bits_between(higher: Any, lower: Any, low: Any, high: Any, whole: Any) -> Any:
@@ -58,29 +59,44 @@ def _remainder(x: Any, span: Any) -> Any:
 def _in_blocks(
     higher: NDArray | None, lower: NDArray, factor: NDArray, span: NDArray, first: NDArray
 ) -> NDArray:
-    out = np.array(lower)
+    out = np.array(lower, order="C")
     flat = out.reshape(-1)
-    quotients, rests = np.empty((2, min(_BLOCK, flat.size)), out.dtype)
+    flat_higher = None if higher is None else higher.reshape(-1)
 
-    def reduce(block: NDArray, quotient: NDArray) -> None:
-        if span:
-            # NumPy divides by one number several times faster than it finds remainders.
-            np.floor_divide(block, span, quotient)
-            np.multiply(quotient, span, quotient)
-            np.subtract(block, quotient, block)
+    def kernel(begin: int, end: int) -> None:
+        rows = aligned_rows(2, min(_BLOCK, flat.size), out.dtype)
+        for start in range(begin * _BLOCK, min(end * _BLOCK, flat.size), _BLOCK):
+            block = flat[start : start + _BLOCK]
+            quotient, rest = [row[: block.size] for row in rows]
+            _reduce(block, span, quotient)
+            if flat_higher is not None:
+                np.copyto(rest, flat_higher[start : start + _BLOCK])
+                _reduce(rest, span, quotient)
+                np.multiply(rest, factor, rest)
+                np.add(block, rest, block)
+                _reduce(block, span, quotient)
+            np.add(block, first, block)
 
-    for start in range(0, flat.size, _BLOCK):
-        block = flat[start : start + _BLOCK]
-        quotient, rest = quotients[: block.size], rests[: block.size]
-        reduce(block, quotient)
-        if higher is not None:
-            np.copyto(rest, higher.reshape(-1)[start : start + _BLOCK])
-            reduce(rest, quotient)
-            np.multiply(rest, factor, rest)
-            np.add(block, rest, block)
-            reduce(block, quotient)
-        np.add(block, first, block)
+    _run(kernel, flat.size)
     return out
+
+
+def _reduce(block: NDArray, span: NDArray, quotient: NDArray) -> None:
+    """Leave the remainders; a span of zero stands for all numbers."""
+    if span:
+        # NumPy divides by one number several times faster than it finds remainders.
+        np.floor_divide(block, span, quotient)
+        np.multiply(quotient, span, quotient)
+        np.subtract(block, quotient, block)
+
+
+def _run(kernel: Callable[[int, int], None], size: int) -> None:
+    """Run a kernel over the blocks of so many numbers."""
+    count = -(-size // _BLOCK)
+    if count > 1:
+        run_blocks(kernel, count)
+    else:
+        kernel(0, count)
 
 
 @parameters
@@ -119,10 +135,14 @@ def _units_between(units: Any, low: Any, high: Any) -> Any:
         return np.maximum(low, _fused(np.asarray(units), low, np.asarray(width)))
     out = np.empty(units.shape)
     flat, flat_units = out.reshape(-1), units.reshape(-1)
-    for start in range(0, flat.size, _BLOCK):
-        block = flat_units[start : start + _BLOCK]
-        fused = _fused(block, low, np.asarray(width))
-        np.maximum(low, fused, out=flat[start : start + _BLOCK])
+
+    def kernel(begin: int, end: int) -> None:
+        for start in range(begin * _BLOCK, min(end * _BLOCK, flat.size), _BLOCK):
+            block = flat_units[start : start + _BLOCK]
+            fused = _fused(block, low, np.asarray(width))
+            np.maximum(low, fused, out=flat[start : start + _BLOCK])
+
+    _run(kernel, flat.size)
     return out
 
 

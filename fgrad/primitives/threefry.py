@@ -6,12 +6,16 @@ own, which is its position: draws depend neither on each other nor on how they a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from fgrad.blocks import aligned_rows, run_blocks
+
 NDArray = np.ndarray[Any, Any]
+#: Takes the words of the counters from start to stop: (start, stop, x0, x1).
+Take = Callable[[int, int, NDArray, NDArray], None]
 
 _UINT32 = np.dtype(np.uint32)
 _MASK = 0xFFFFFFFF
@@ -20,7 +24,7 @@ _PARITY = 0x1BD11BDA
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _GROUPS = 5
 #: Three buffers of so many words stay in the second-level cache, and one call outweighs its overhead.
-BLOCK = 16384
+BLOCK = 32768
 # Python's integers beat thirty calls of NumPy for so few counters.
 _FEW = 4
 
@@ -52,12 +56,15 @@ def encrypt_words(k0: int, k1: int, x0: int, x1: int) -> tuple[int, int]:
 
 
 def _rounds(x0: NDArray, x1: NDArray, scratch: NDArray, schedule: list[tuple[Any, Any]]) -> None:
-    """Encrypt counters to which the key has been added, in place."""
+    """Encrypt counters to which the key has been added, in place; x0 has the sum of both already."""
     add, xor, either = np.add, np.bitwise_xor, np.bitwise_or
     left_shift, right_shift = np.left_shift, np.right_shift
+    is_summed = True
     for group in range(_GROUPS):
         for n in _ROTATIONS[group % 2]:
-            add(x0, x1, x0)
+            if not is_summed:
+                add(x0, x1, x0)
+            is_summed = False
             left_shift(x1, _LEFT[n], scratch)
             right_shift(x1, _RIGHT[n], x1)
             either(x1, scratch, x1)
@@ -84,16 +91,18 @@ def _array_schedule(k0: NDArray, k1: NDArray) -> list[tuple[Any, Any]]:
 
 def encrypt(k0: NDArray, k1: NDArray, c0: NDArray, c1: NDArray) -> tuple[NDArray, NDArray]:
     """Encrypt each counter with the key beside it: arrays of one shape."""
-    x0, x1 = k0 + c0, k1 + c1
+    x1 = k1 + c1
+    x0 = k0 + c0 + x1
     _rounds(x0, x1, np.empty_like(x0), _array_schedule(k0, k1))
     return x0, x1
 
 
-def words(keys: NDArray, count: int) -> Iterator[tuple[int, int, NDArray, NDArray]]:
-    """Encrypt the counters 0 to `count` with each key of uint32[n, 2].
+def encrypt_counters(keys: NDArray, count: int, taker: Callable[[], Take]) -> None:
+    """Encrypt the counters 0 to `count` with each key of uint32[n, 2], on several threads if they are many.
 
-    Yields (start, stop, x0, x1), where start and stop count through all counters of the first key,
-    then those of the second, and so on. The arrays are overwritten by the next step.
+    Each thread asks for a function of its own, and gives it (start, stop, x0, x1) for one block after
+    another: start and stop count through all counters of the first key, then those of the second, and so
+    on. The arrays may be changed, and are overwritten by the next block.
     """
     total = len(keys) * count
     if not total:
@@ -104,39 +113,59 @@ def words(keys: NDArray, count: int) -> Iterator[tuple[int, int, NDArray, NDArra
             for counter in range(count):
                 at = n * count + counter
                 x0[at], x1[at] = encrypt_words(k0, k1, 0, counter)
-        yield 0, total, x0, x1
-    elif count > BLOCK // 2 or len(keys) == 1:
-        yield from _key_by_key(keys, count)
+        taker()(0, total, x0, x1)
+        return
+    if count > BLOCK // 2 or len(keys) == 1:
+        kernel, blocks = _key_by_key, len(keys) * -(-count // BLOCK)
     else:
-        yield from _several_keys(keys, count)
+        kernel, blocks = _several_keys, -(-len(keys) // (BLOCK // count))
+    if blocks == 1:
+        kernel(0, 1, keys, count, taker)
+    else:
+        run_blocks(kernel, blocks, keys, count, taker)
 
 
-def _key_by_key(keys: NDArray, count: int) -> Iterator[tuple[int, int, NDArray, NDArray]]:
-    block = min(BLOCK, count)
-    positions = np.arange(block, dtype=_UINT32)
-    buffers = np.empty((3, block), _UINT32)
-    for n, (k0, k1) in enumerate(keys.tolist()):
-        schedule = _scalar_schedule(k0, k1)
-        for start in range(0, count, block):
-            size = min(block, count - start)
-            x0, x1, scratch = buffers[:, :size]
-            # The block size divides 2**32: the high word is the same in a block.
-            x0.fill((k0 + (start >> 32)) & _MASK)
-            np.add(positions[:size], _word(k1 + start), x1)
-            _rounds(x0, x1, scratch, schedule)
-            yield n * count + start, n * count + start + size, x0, x1
+def _key_by_key(
+    first: int, last: int, keys: NDArray, count: int, taker: Callable[[], Take]
+) -> None:
+    """Blocks of which each belongs to one key."""
+    take = taker()
+    size = min(BLOCK, count)
+    *buffers, positions = aligned_rows(4, size, _UINT32)
+    positions[:] = np.arange(size, dtype=_UINT32)
+    per_key = -(-count // BLOCK)
+    of_key, schedule = -1, []
+    for block in range(first, last):
+        n, number = divmod(block, per_key)
+        k0, k1 = keys[n].tolist()
+        if n != of_key:
+            of_key, schedule = n, _scalar_schedule(k0, k1)
+        start = number * BLOCK
+        size = min(BLOCK, count - start)
+        x0, x1, scratch = [buffer[:size] for buffer in buffers]
+        # The block size divides 2**32: the high word is the same in a block.
+        high, low = k0 + (start >> 32), k1 + start
+        np.add(positions[:size], _word(low), x1)
+        np.add(positions[:size], _word(high + low), x0)
+        _rounds(x0, x1, scratch, schedule)
+        take(n * count + start, n * count + start + size, x0, x1)
 
 
-def _several_keys(keys: NDArray, count: int) -> Iterator[tuple[int, int, NDArray, NDArray]]:
+def _several_keys(
+    first: int, last: int, keys: NDArray, count: int, taker: Callable[[], Take]
+) -> None:
+    """Blocks of as many keys as there is room for."""
+    take = taker()
     rows = min(BLOCK // count, len(keys))
     positions = np.tile(np.arange(count, dtype=_UINT32), rows)
-    buffers = np.empty((3, rows * count), _UINT32)
-    for first in range(0, len(keys), rows):
-        chosen = keys[first : first + rows]
+    buffers = aligned_rows(3, rows * count, _UINT32)
+    for block in range(first, last):
+        start = block * rows
+        chosen = keys[start : start + rows]
         size = len(chosen) * count
         k0, k1 = np.repeat(chosen[:, 0], count), np.repeat(chosen[:, 1], count)
-        x0, x1, scratch = buffers[:, :size]
-        x0[:] = k0
+        x0, x1, scratch = [buffer[:size] for buffer in buffers]
         np.add(positions[:size], k1, x1)
+        np.add(x1, k0, x0)
         _rounds(x0, x1, scratch, _array_schedule(k0, k1))
-        yield first * count, first * count + size, x0, x1
+        take(start * count, start * count + size, x0, x1)
