@@ -213,6 +213,14 @@ def solved(a: Any, b: Any) -> Any:
     return fnp.sum(fgrad.scipy.linalg.solve_triangular(lower, b, lower=True) ** 2)
 
 
+def marginal_likelihood(length: Any, noise: Any, x: Any, y: Any) -> Any:
+    apart = (x[:, None] - x) / length
+    kernel = fnp.exp(-0.5 * fnp.sum(apart**2, axis=-1)) + noise * fnp.eye(70)
+    lower = fnp.linalg.cholesky(kernel)
+    alpha = fgrad.scipy.linalg.cho_solve((lower, True), y)
+    return 0.5 * y @ alpha + fnp.sum(fnp.log(fnp.diag(lower)))
+
+
 PARAMS = {"w": rng.standard_normal((3, 6)), "b": np.zeros(6), "out": rng.standard_normal(6)}
 ORIGIN = rng.standard_normal((3, 2))
 ORIGIN[0] = 0.0
@@ -237,6 +245,10 @@ PROGRAMS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "trees and Python numbers": (scaled, (rng.standard_normal(3), 2.5)),
     "constants": (constants, (np.float32(2.0),)),
     "long": (fgrad.grad(long), (0.3,)),
+    "a Gaussian process": (
+        fgrad.value_and_grad(marginal_likelihood, (0, 1)),
+        (1.5, 0.2, rng.standard_normal((70, 3)), rng.standard_normal(70)),
+    ),
     "solves": (
         fgrad.value_and_grad(solved, (0, 1)),
         (rng.standard_normal((4, 4)), rng.standard_normal(4)),

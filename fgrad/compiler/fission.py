@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from fgrad.avals import Aval
+from fgrad.compiler.layout import move_short_axes
+from fgrad.compiler.matrices import use_forms
 from fgrad.compiler.pieces import join_pieces
-from fgrad.compiler.simplify import simplify
+from fgrad.compiler.products import contract_sums
+from fgrad.compiler.simplify import cancel, simplify
 from fgrad.config import config
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Eqn, Jaxpr
-from fgrad.ir.passes import inline_calls
+from fgrad.ir.passes import cse, dce, inline_calls
 from fgrad.parameters import parameters
 from fgrad.primitives.families import Full
 from fgrad.tracing import Primitive
@@ -46,6 +49,8 @@ def prepared(jaxpr: Jaxpr) -> Jaxpr:
         apart = split_loops(program)
         if apart is not program:
             program = simplified(apart)
+        if config.enable_x64:
+            program = rewritten(program)
         known = jaxpr.derived["prepared"] = checked(program)
     return known  # type: ignore[no-any-return]
 
@@ -53,6 +58,14 @@ def prepared(jaxpr: Jaxpr) -> Jaxpr:
 def simplified(jaxpr: Jaxpr) -> Jaxpr:
     """The program simplified, before its loops are looked at."""
     return simplify(join_pieces(inline_calls(jaxpr)))
+
+
+def rewritten(program: Jaxpr) -> Jaxpr:
+    """A simplified program in a form that takes less time, whose reductions may round otherwise."""
+    better = use_forms(program)
+    better = contract_sums(contract_sums(better))
+    better = move_short_axes(better)
+    return program if better is program else dce(cse(cancel(dce(better))))
 
 
 def split_loops(jaxpr: Jaxpr) -> Jaxpr:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fgrad.avals import Aval, aval_of, broadcast_shapes
 from fgrad.parameters import parameters
-from fgrad.primitives.families import neg
+from fgrad.primitives.families import mul, neg
 from fgrad.primitives.linalg import (
     MatrixFunction,
     adjoint,
@@ -18,13 +18,17 @@ from fgrad.primitives.linalg import (
     hermitian,
     hermitian_source,
     matmul,
-    mul,
     numpy_hermitian,
     product,
     total,
     tril,
 )
-from fgrad.primitives.solve import TriangularSolve, lapack_routine, triangular_solve_right
+from fgrad.primitives.solve import (
+    TriangularSolve,
+    lapack_routine,
+    solve_triangles,
+    triangular_solve_right,
+)
 
 # Of smaller matrices, NumPy's function takes less time than one of SciPy's needs to be found.
 _WORTH_LAPACK = 64
@@ -119,22 +123,21 @@ class CholeskyGradient(MatrixFunction):
         inside = np.tril(np.matmul(upper, np.tril(g)))
         inside = 0.25 * (inside + np.tril(inside, -1))
         inside = inside + np.swapaxes(inside, -1, -2).conj()
-        solve = TriangularSolve(True, conjugate_transpose=True)
-        half = solve.impl(factor, inside)
-        return np.swapaxes(solve.impl(factor, np.swapaxes(half, -1, -2).conj()), -1, -2).conj()
+        half = solve_triangles(factor, inside, True, True)
+        half = np.swapaxes(half, -1, -2).conj()
+        return np.swapaxes(solve_triangles(factor, half, True, True), -1, -2).conj()
 
     def _by_blas(self, factor: Any, g: Any) -> Any:
-        # All in Fortran's order: the transposed factor is an upper triangle there, S is transposed.
+        # In Fortran's order, the transposed factor is an upper triangle.
         kind = factor.dtype.char
-        multiply, solve = lapack_routine("trmm", kind), lapack_routine("trsm", kind)
+        multiply = lapack_routine("trmm", kind)
         upper = factor.T
         conjugate = 2 if factor.dtype.kind == "c" else 1
         lower = np.array(g, order="C")
         clear_above(lower)
         inside = multiply(1.0, upper, lower.T, side=1, lower=0, trans_a=conjugate, overwrite_b=1).T
         mirror(inside)
-        half = solve(0.5, upper, inside.T, side=0, lower=0, overwrite_b=1)
-        return solve(1.0, upper, half, side=1, lower=0, trans_a=conjugate, overwrite_b=1).T
+        return between_inverses(factor, inside)
 
     def tangent(self, answer: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         (factor, g), (moved, tg) = primals, tangents
@@ -163,6 +166,15 @@ class CholeskyGradient(MatrixFunction):
         )
         towards_factor = total(matmul(tril(inner), adjoint(halves)), neg(turned))
         return tril(towards_factor), towards_inner
+
+
+def between_inverses(factor: Any, x: np.ndarray[Any, Any]) -> Any:
+    """Half of ``inverse(L)^H x inverse(L)`` for a Hermitian array, which is overwritten."""
+    # All is transposed, so that arrays in C order are in Fortran's.
+    solve = lapack_routine("trsm", factor.dtype.char)
+    conjugate = 2 if factor.dtype.kind == "c" else 1
+    half = solve(0.5, factor.T, x.T, side=0, lower=0, overwrite_b=1)
+    return solve(1.0, factor.T, half, side=1, lower=0, trans_a=conjugate, overwrite_b=1).T
 
 
 def add_adjoint(x: Any) -> Any:

@@ -261,6 +261,59 @@ class FactoredSolve(MatrixFunction):
 # ---- triangular systems -----------------------------------------------------------------------
 
 
+def solve_triangles(
+    a: Any, b: Any, lower_half: bool, conjugate_transpose: bool = False, unit_diagonal: bool = False
+) -> Any:
+    """`TriangularSolve` on NumPy arrays."""
+    if a.ndim == b.ndim == 2 and b.size:
+        return _solve_triangle(a, b, lower_half, conjugate_transpose, unit_diagonal)
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    shape = (*lead, *b.shape[-2:])
+    if not math.prod(shape):
+        return np.zeros(shape, b.dtype)
+    n = a.shape[-1]
+    if math.prod(lead) > 2 * n:
+        with np.errstate(all="ignore"):
+            return _substitute(a, b, shape, lower_half, conjugate_transpose, unit_diagonal)
+    a, b = np.broadcast_to(a, (*lead, n, n)), np.broadcast_to(b, shape)
+    x = np.empty(shape, b.dtype)
+    for i in np.ndindex(*lead):
+        x[i] = _solve_triangle(a[i], b[i], lower_half, conjugate_transpose, unit_diagonal)
+    return x
+
+
+def _solve_triangle(
+    a: Any, b: Any, lower_half: bool, conjugate_transpose: bool, unit_diagonal: bool
+) -> Any:
+    # Transposed, arrays in C order are in Fortran's order: x.T op(a).T = b.T needs no copies.
+    solve = functools.partial(
+        lapack_routine("trsm", a.dtype.char), 1.0, side=1, lower=not lower_half, diag=unit_diagonal
+    )
+    if not conjugate_transpose:
+        return solve(a.T, b.T).T
+    if a.dtype.kind != "c":
+        return solve(a.T, b.T, trans_a=1).T
+    # With conjugates: conj(x).T a = conj(b).T.
+    return solve(a.T, b.T.conj(), trans_a=1).T.conj()
+
+
+def _substitute(
+    a: Any, b: Any, shape: Shape, down: bool, conjugate_transpose: bool, unit_diagonal: bool
+) -> Any:
+    """Many small systems at once, one row of all of them after the other."""
+    if conjugate_transpose:
+        a, down = np.conjugate(np.swapaxes(a, -1, -2)), not down
+    n = a.shape[-1]
+    x = np.array(np.broadcast_to(b, shape))
+    for i in range(n) if down else reversed(range(n)):
+        known = slice(0, i) if down else slice(i + 1, n)
+        row = x[..., i : i + 1, :]
+        row -= np.matmul(a[..., i : i + 1, known], x[..., known, :])
+        if not unit_diagonal:
+            row /= a[..., i : i + 1, i : i + 1]
+    return x
+
+
 @parameters
 class TriangularSolve(MatrixFunction):
     """The solution of a triangular system.   f[*b, n, n] f[*b, n, k] -> f[*b, n, k]
@@ -276,52 +329,7 @@ class TriangularSolve(MatrixFunction):
         return _solution_aval(a, b)
 
     def impl(self, a: Any, b: Any) -> Any:
-        if a.ndim == b.ndim == 2 and b.size:
-            return self._single(a, b)
-        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        shape = (*lead, *b.shape[-2:])
-        if not math.prod(shape):
-            return np.zeros(shape, b.dtype)
-        n = a.shape[-1]
-        if math.prod(lead) > 2 * n:
-            with np.errstate(all="ignore"):
-                return self._substitute(a, b, shape)
-        a, b = np.broadcast_to(a, (*lead, n, n)), np.broadcast_to(b, shape)
-        x = np.empty(shape, b.dtype)
-        for i in np.ndindex(*lead):
-            x[i] = self._single(a[i], b[i])
-        return x
-
-    def _single(self, a: Any, b: Any) -> Any:
-        # Transposed, arrays in C order are in Fortran's order: x.T op(a).T = b.T needs no copies.
-        solve = functools.partial(
-            lapack_routine("trsm", a.dtype.char),
-            1.0,
-            side=1,
-            lower=not self.lower_half,
-            diag=self.unit_diagonal,
-        )
-        if not self.conjugate_transpose:
-            return solve(a.T, b.T).T
-        if a.dtype.kind != "c":
-            return solve(a.T, b.T, trans_a=1).T
-        # With conjugates: conj(x).T a = conj(b).T.
-        return solve(a.T, b.T.conj(), trans_a=1).T.conj()
-
-    def _substitute(self, a: Any, b: Any, shape: Shape) -> Any:
-        """Many small systems at once, one row of all of them after the other."""
-        down = self.lower_half
-        if self.conjugate_transpose:
-            a, down = np.conjugate(np.swapaxes(a, -1, -2)), not down
-        n = a.shape[-1]
-        x = np.array(np.broadcast_to(b, shape))
-        for i in range(n) if down else reversed(range(n)):
-            known = slice(0, i) if down else slice(i + 1, n)
-            row = x[..., i : i + 1, :]
-            row -= np.matmul(a[..., i : i + 1, known], x[..., known, :])
-            if not self.unit_diagonal:
-                row /= a[..., i : i + 1, i : i + 1]
-        return x
+        return solve_triangles(a, b, self.lower_half, self.conjugate_transpose, self.unit_diagonal)
 
     def _part(self, x: Any) -> Any:
         """The part of a matrix that is read."""

@@ -1,0 +1,232 @@
+"""Matrices of a known form: multiples of the identity, diagonals, products of few columns.
+
+A multiple of the identity is added along the diagonal. What a quadratic form and the logarithm of a
+determinant send back to Cholesky's factor is a diagonal and products of few columns; the gradient towards
+the matrix takes them as they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from fgrad.avals import Aval
+from fgrad.compiler.parts import SumOfParts
+from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from fgrad.parameters import parameters
+from fgrad.primitives.cholesky import CholeskyGradient, between_inverses, mirror
+from fgrad.primitives.contraction import DotGeneral
+from fgrad.primitives.elementwise import sub
+from fgrad.primitives.families import Reshape, add, mul, neg
+from fgrad.primitives.linalg import Triangle
+from fgrad.primitives.shape import Concatenate, Embed, Eye
+from fgrad.tracing import Primitive
+
+# Of smaller matrices, a pass costs less than what saves it.
+_FEWEST_ROWS = 64
+# Products of so many columns take less time than the product of two triangles.
+_FEW_COLUMNS = 8
+
+_ROWS_BY_COLUMNS = DotGeneral((1,), (0,))
+
+
+@parameters
+class GradientOfParts(Primitive):
+    """`CholeskyGradient` of a diagonal and a product.   f[n, n] f[n] f[n, k] f[k, n] -> f[n, n]"""
+
+    def abstract_eval(self, factor: Aval, *parts: Aval) -> Aval:  # type: ignore[override]
+        return factor
+
+    def impl(self, factor: Any, diagonal: Any, left: Any, right: Any) -> Any:
+        # The lower triangle of L^T g, of which L^T diag(d) has the diagonal alone.
+        inside = factor.T.dot(left).dot(right)
+        inside.reshape(-1)[:: len(factor) + 1] += np.diagonal(factor) * diagonal
+        mirror(inside)
+        return between_inverses(factor, inside)
+
+
+def use_forms(jaxpr: Jaxpr) -> Jaxpr:
+    """The program where matrices of a known form are worked with as such."""
+    known = any(type(eqn.primitive) in (Eye, CholeskyGradient) for eqn in jaxpr.eqns)
+    if not known and not any(map(_is_identity, jaxpr.consts)):
+        return jaxpr
+    return _Walk(jaxpr).program()
+
+
+class _Walk:
+    def __init__(self, jaxpr: Jaxpr) -> None:
+        self.jaxpr = jaxpr
+        self.eqns: list[Eqn] = []
+        self.made_by: dict[Any, Eqn] = {}
+        self.reads: Counter[Any] = Counter(
+            a for eqn in jaxpr.eqns for a in eqn.inputs if type(a) is Var
+        )
+        self.reads.update(a for a in jaxpr.outvars if type(a) is Var)
+        #: Identity matrices.
+        self.identities = {
+            var
+            for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True)
+            if _is_identity(const)
+        }
+        self.changed = False
+
+    def program(self) -> Jaxpr:
+        """The program, as it was if it has no such matrices."""
+        for eqn in self.jaxpr.eqns:
+            primitive = eqn.primitive
+            if primitive is add and self.on_diagonal(eqn):
+                self.changed = True
+            elif type(primitive) is CholeskyGradient and self.of_parts(eqn):
+                self.changed = True
+            else:
+                self.eqns.append(eqn)
+                self.made_by.update((var, eqn) for var in eqn.outputs)
+                if type(primitive) is Eye and primitive.rows == primitive.columns:
+                    if not primitive.offset:
+                        self.identities.update(eqn.outputs)
+        if not self.changed:
+            return self.jaxpr
+        old = self.jaxpr
+        return Jaxpr(old.constvars, old.consts, old.invars, self.eqns, old.outvars, old.name)
+
+    def apply(self, primitive: Any, inputs: tuple[Atom, ...], eqn: Eqn) -> Var:
+        """The value of an equation that joins the program."""
+        out = Var(primitive.abstract_eval(*[a.aval for a in inputs]))
+        self.eqns.append(Eqn(primitive, inputs, (out,), eqn.source, eqn.silent))
+        return out
+
+    def make(self, primitive: Any, inputs: tuple[Atom, ...], eqn: Eqn) -> None:
+        """Let an equation make what `eqn` made."""
+        made = eqn._replace(primitive=primitive, inputs=inputs)
+        self.eqns.append(made)
+        self.made_by.update((var, made) for var in eqn.outputs)
+
+    # -- multiples of the identity --
+
+    def on_diagonal(self, eqn: Eqn) -> bool:
+        """Whether a term is a multiple of the identity: then it is added along the diagonal."""
+        (out,) = eqn.outputs
+        shape = out.aval.shape
+        if len(shape) != 2 or shape[0] < _FEWEST_ROWS or out.aval.dtype.kind != "f":
+            return False
+        for position in (1, 0):
+            times = self.multiple(eqn.inputs[position])
+            other = eqn.inputs[1 - position]
+            if times is None or other.aval != out.aval:
+                continue
+            n = shape[0]
+            # Off the diagonal, the number meets a zero: infinities and NaN show there.
+            nothing = self.apply(mul, (times, Literal(out.aval.dtype.type(0))), eqn)
+            whole = self.apply(add, (other, nothing), eqn)
+            flat = self.apply(Reshape((n * n,)), (whole,), eqn)
+            index = (slice(0, n * n, n + 1),)
+            summed = self.apply(SumOfParts((None, index), (n * n,)), (flat, times), eqn)
+            self.make(Reshape(shape), (summed,), eqn)
+            return True
+        return False
+
+    def multiple(self, atom: Atom) -> Atom | None:
+        """The number of which a value is that multiple of the identity."""
+        eqn = self.made_by.get(atom)
+        if eqn is None or eqn.primitive is not mul:
+            return None
+        for number, matrix in (eqn.inputs, eqn.inputs[::-1]):
+            if matrix in self.identities and not number.aval.shape:
+                if number.aval.dtype == atom.aval.dtype:
+                    return number
+        return None
+
+    # -- gradients of Cholesky's factor --
+
+    def of_parts(self, eqn: Eqn) -> bool:
+        """Whether the gradient of a factor is a sum of parts, so that its products are those of the parts."""
+        factor, g = eqn.inputs
+        if len(g.aval.shape) != 2 or g.aval.dtype.kind != "f" or len(factor.aval.shape) != 2:
+            return False
+        n = g.aval.shape[0]
+        terms = self.terms(g)
+        diagonals, lefts, rights = [], [], []
+        for atom, negative in terms:
+            maker = self.made_by.get(atom)
+            diagonal = self.diagonal(atom)
+            if diagonal is not None:
+                diagonals.append(self.apply(neg, (diagonal,), eqn) if negative else diagonal)
+            elif maker is not None and maker.primitive == _ROWS_BY_COLUMNS:
+                left, right = maker.inputs
+                if len(left.aval.shape) != 2 or len(right.aval.shape) != 2:
+                    return self.stripped(eqn, terms)
+                lefts.append(self.apply(neg, (left,), eqn) if negative else left)
+                rights.append(right)
+            else:
+                return self.stripped(eqn, terms)
+        columns = sum(a.aval.shape[1] for a in lefts)
+        if not diagonals or not lefts or columns * _FEW_COLUMNS > n:
+            return self.stripped(eqn, terms)
+        diagonal = diagonals[0]
+        for other in diagonals[1:]:
+            diagonal = self.apply(add, (diagonal, other), eqn)
+        left = lefts[0] if len(lefts) == 1 else self.apply(Concatenate(1), tuple(lefts), eqn)
+        right = rights[0] if len(rights) == 1 else self.apply(Concatenate(0), tuple(rights), eqn)
+        self.make(GradientOfParts(), (factor, diagonal, left, right), eqn)
+        return True
+
+    def stripped(self, eqn: Eqn, terms: list[tuple[Atom, bool]]) -> bool:
+        """Whether terms were triangles: of their sum, the lower one alone is read."""
+        factor, g = eqn.inputs
+        if len(terms) == 1 and terms[0][0] is g:
+            return False
+        total: Atom | None = None
+        for atom, negative in sorted(terms, key=lambda term: term[1]):
+            if total is None:
+                total = self.apply(neg, (atom,), eqn) if negative else atom
+            else:
+                total = self.apply(sub if negative else add, (total, atom), eqn)
+        assert total is not None
+        self.make(eqn.primitive, (factor, total), eqn)
+        return True
+
+    def terms(self, atom: Atom) -> list[tuple[Atom, bool]]:
+        """A value as a sum of others, as far as its lower triangle goes; some are subtracted."""
+        found = []
+        shape = atom.aval.shape
+        waiting = [(atom, False)]
+        while waiting:
+            atom, negative = waiting.pop()
+            eqn = self.made_by.get(atom)
+            primitive = None if eqn is None or self.reads[atom] > 1 else eqn.primitive
+            inputs = () if eqn is None else eqn.inputs
+            whole = all(a.aval.shape == shape for a in inputs)
+            if primitive is add and whole:
+                waiting += [(inputs[0], negative), (inputs[1], negative)]
+            elif primitive is sub and whole:
+                waiting += [(inputs[0], negative), (inputs[1], not negative)]
+            elif primitive is neg:
+                waiting.append((inputs[0], not negative))
+            elif isinstance(primitive, Triangle) and primitive == Triangle(True, 0):
+                waiting.append((inputs[0], negative))
+            else:
+                found.append((atom, negative))
+        return found
+
+    def diagonal(self, atom: Atom) -> Atom | None:
+        """The diagonal of a matrix that has nothing else."""
+        n = atom.aval.shape[0]
+        eqn = self.made_by.get(atom)
+        if eqn is None or type(eqn.primitive) is not Reshape:
+            return None
+        maker = self.made_by.get(eqn.inputs[0])
+        if maker is None or type(maker.primitive) is not Embed:
+            return None
+        embed = maker.primitive
+        (source,) = maker.inputs
+        fits = embed == Embed((slice(0, n * n, n + 1),), (n * n,)) and source.aval.shape == (n,)
+        return source if fits else None
+
+
+def _is_identity(const: Any) -> bool:
+    if type(const) is not np.ndarray or const.ndim != 2 or const.shape[0] != const.shape[1]:
+        return False
+    n = const.shape[0]
+    return bool(n >= _FEWEST_ROWS and const[0, 0] == 1 and np.array_equal(const, np.eye(n)))

@@ -1,0 +1,342 @@
+"""Passes that give a program a faster form: short axes, sums of products, matrices of a known form."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fgrad
+import fgrad.numpy as fnp
+from fgrad.compiler.fission import prepared
+from fgrad.compiler.layout import Arrange, move_short_axes
+from fgrad.compiler.matrices import GradientOfParts, use_forms
+from fgrad.compiler.parts import SumOfParts
+from fgrad.compiler.products import SumOfProducts, contract_sums, sum_of_products
+from fgrad.compiler.simplify import simplify
+from fgrad.ir.check import check_jaxpr
+from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
+
+
+def program(f: Any, *args: Any) -> Jaxpr:
+    return simplify(fgrad.jit(f).lower(*args).jaxpr)
+
+
+def kinds(jaxpr: Jaxpr) -> list[type]:
+    return [type(eqn.primitive) for eqn in jaxpr.eqns]
+
+
+def run(jaxpr: Jaxpr, *args: Any) -> list[Any]:
+    """What a program gives, and its types checked."""
+    check_jaxpr(jaxpr)
+    return eval_jaxpr(jaxpr, *args)
+
+
+def same_bits(got: Any, want: Any) -> None:
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+
+
+# ---- short axes ------------------------------------------------------------------------------------
+
+
+def squared_distances(x: Any, y: Any) -> Any:
+    return fnp.sum((x[:, None] - y) ** 2, axis=-1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_a_short_axis_goes_to_the_front(k: int, dtype: str) -> None:
+    rng = np.random.default_rng(k)
+    x, y = rng.standard_normal((90, k)).astype(dtype), rng.standard_normal((80, k)).astype(dtype)
+    before = program(squared_distances, x, y)
+    after = move_short_axes(before)
+    shapes = [v.aval.shape for eqn in after.eqns for v in eqn.outputs]
+    assert (k, 90, 80) in shapes
+    assert (90, 80, k) not in shapes
+    same_bits(run(after, x, y)[0], run(before, x, y)[0])
+    same_bits(fgrad.jit(squared_distances)(x, y), squared_distances(x, y))
+
+
+@pytest.mark.parametrize("k", [8, 20])
+def test_a_longer_axis_stays(k: int) -> None:
+    x = np.ones((90, k))
+    before = program(squared_distances, x, x)
+    assert move_short_axes(before) is before
+
+
+def test_what_is_read_elsewhere_has_its_own_axes() -> None:
+    def f(x: Any, y: Any) -> Any:
+        apart = x[:, None] - y
+        scaled = apart / 2.0 + fnp.array([1.0, 2.0, 3.0])
+        return fnp.sum(scaled * scaled, axis=-1), fnp.max(scaled, axis=2), apart[3:5], scaled
+
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((70, 3)), rng.standard_normal((60, 3))
+    before = program(f, x, y)
+    # It would cost more than it saves: the pass is told to do it anyway.
+    after = _forced(before, (70, 60, 3))
+    assert Arrange in kinds(after)
+    for got, want in zip(run(after, x, y), run(before, x, y), strict=True):
+        same_bits(got, want)
+
+
+def _forced(jaxpr: Jaxpr, shape: tuple[int, ...]) -> Jaxpr:
+    from fgrad.compiler import layout
+
+    frame = layout._Frame(jaxpr, shape)
+    frame.saved = lambda: math.inf  # type: ignore[method-assign]
+    return frame.moved()
+
+
+UNARY = [
+    fnp.tanh,
+    fnp.negative,
+    lambda x: x * 0.5,
+    lambda x: x**2,
+    lambda x: fnp.where(x > 0, x, -0.0),
+]
+BINARY = [fnp.add, fnp.subtract, fnp.multiply, fnp.maximum, lambda x, y: fnp.where(x < y, x, y)]
+ENDS = [
+    lambda x: fnp.sum(x, axis=-1),
+    lambda x: fnp.max(x, axis=-1),
+    lambda x: fnp.min(x, axis=(0, 2)),
+    lambda x: fnp.any(x > 1.0, axis=-1),
+    lambda x: x[1:, :2] * 2.0,
+    lambda x: fnp.sum(x, axis=0),
+    lambda x: x.reshape(-1),
+]
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 7),
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9), st.integers(0, 9)), max_size=6),
+    st.sets(st.integers(0, len(ENDS) - 1), min_size=1, max_size=3),
+)
+def test_random_programs_keep_their_bits(
+    seed: int, k: int, steps: list[tuple[int, int, int]], ends: set[int]
+) -> None:
+    rng = np.random.default_rng(seed)
+    shapes = [(40, 1, k), (30, k), (k,), (40, 30, 1), (30, 1), (1, 1, k), (40, 30, k)]
+    args = [rng.standard_normal(s) for s in shapes]
+
+    def f(*args: Any) -> Any:
+        values = [args[0] - args[1], *args]
+        for number, first, second in steps:
+            one, two = values[first % len(values)], values[second % len(values)]
+            values.append(BINARY[number](UNARY[number](one), two))
+        whole = values[0]
+        for value in values[1:]:
+            whole = whole + value
+        return [ENDS[end](whole) for end in sorted(ends)]
+
+    before = program(f, *args)
+    after = _forced(before, (40, 30, k))
+    for got, want in zip(run(after, *args), run(before, *args), strict=True):
+        same_bits(got, want)
+
+
+# ---- sums of products ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(100,), (7, 100), (70, 90), (3, 50, 40)])
+def test_a_sum_of_products_needs_no_products(shape: tuple[int, ...], dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, *shape)).astype(dtype)
+    cases = [
+        (lambda x, y: fnp.sum(x * y), True),
+        (lambda x, y: fnp.sum((x * y), axis=-1), shape[-1] >= 64),
+        (lambda x, y: fnp.sum(x**2) + fnp.sum(y), True),
+    ]
+    for f, contracts in cases:
+        before = program(f, x, y)
+        after = contract_sums(before)
+        assert (SumOfProducts in kinds(after)) == contracts
+        (got,), (want,) = run(after, x, y), run(before, x, y)
+        assert np.asarray(got).dtype == dtype
+        bound = 8 * np.finfo(dtype).eps * float(np.sum(np.abs(x * y)) + np.sum(x * x + np.abs(y)))
+        np.testing.assert_allclose(got, want, rtol=0, atol=bound)
+        np.testing.assert_allclose(fgrad.jit(f)(x, y), got, rtol=0, atol=bound)
+
+
+def test_other_sums_stay() -> None:
+    x, y = np.ones((70, 90)), np.ones((90,))
+    for f in (
+        lambda x, y: fnp.sum(x * y),
+        lambda x, y: fnp.sum(x * x, axis=0),
+        lambda x, y: (x * 2.0, fnp.sum(x * 2.0)),
+        lambda x, y: fnp.sum((x * x).astype("int64") * 3),
+    ):
+        before = program(f, x, y)
+        assert SumOfProducts not in kinds(contract_sums(before))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [100, 512, 513, 5_000, 30_000, 100_000])
+def test_sums_of_products_are_as_accurate_as_pairwise_ones(size: int, dtype: str) -> None:
+    rng = np.random.default_rng(size)
+    errors: dict[str, list[float]] = {"dot": [], "pairwise": []}
+    for hard in (False, True) * 60:
+        x, y = rng.standard_normal((2, size)) + 0.5
+        if hard:
+            # Large products that cancel.
+            x, y = x * np.exp(rng.uniform(-9, 9, size)), y * np.exp(rng.uniform(-9, 9, size))
+            half = size // 2
+            x[half : 2 * half], y[half : 2 * half] = x[:half], -y[:half]
+            order = rng.permutation(size)
+            x, y = x[order], y[order]
+        x, y = x.astype(dtype), y.astype(dtype)
+        exact = math.fsum(_exact_products(x, y))
+        scale = float(np.abs(x.astype("float64") * y).sum())
+        errors["dot"].append((float(sum_of_products(x, y)) - exact) / scale)
+        errors["pairwise"].append((float(np.add.reduce(x * y)) - exact) / scale)
+    dot, pairwise = (np.sqrt(np.mean(np.square(e))) for e in errors.values())
+    assert dot <= 1.3 * pairwise
+    assert np.max(np.abs(errors["dot"])) <= 4 * np.finfo(dtype).eps
+
+
+def _exact_products(x: Any, y: Any) -> list[float]:
+    """Numbers whose sum is that of the products: of float64, each product in two parts."""
+    if x.dtype == np.float32:
+        return (x.astype("float64") * y).tolist()
+    products = x * y
+    split = 134217729.0
+    high = [v * split - (v * split - v) for v in (x, y)]
+    low = [x - high[0], y - high[1]]
+    rest = ((high[0] * high[1] - products) + high[0] * low[1] + low[0] * high[1]) + low[0] * low[1]
+    return [*products.tolist(), *rest.tolist()]
+
+
+def test_infinities_and_nan_show_in_sums_of_products() -> None:
+    x, y = np.ones((2, 1000))
+    for value in (np.nan, np.inf, -np.inf):
+        z = y.copy()
+        z[777] = value
+        np.testing.assert_array_equal(sum_of_products(x, z), np.sum(x * z))
+        np.testing.assert_array_equal(fgrad.jit(lambda x, y: fnp.sum(x * y))(x, z), np.sum(x * z))
+
+
+def test_a_zero_cotangent_absorbs_in_a_sum_of_products() -> None:
+    x = np.linspace(0.0, 1.0, 200)
+
+    def f(s: Any) -> Any:
+        # At zero, the slope of the root is infinite; the product with it is not used.
+        return fnp.sum(fnp.where(x > 0.0, fnp.sqrt(s * x), 0.0))
+
+    gradient = fgrad.grad(f)
+    want = np.sum(np.sqrt(x)) / 2 / np.sqrt(2.0)
+    assert np.isclose(gradient(2.0), want)
+    assert np.isclose(fgrad.jit(gradient)(2.0), want)
+    jaxpr = prepared(fgrad.jit(gradient).lower(2.0).jaxpr)
+    assert any(getattr(eqn.primitive, "absorbs", False) for eqn in jaxpr.eqns)
+
+
+def kernel_sum(length: Any, weights: Any, x: Any) -> Any:
+    apart = (x[:, None] - x) / length
+    return fnp.sum(weights * fnp.exp(-0.5 * fnp.sum(apart**2, axis=-1)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_factor_leaves_a_sum_that_is_known(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 3)).astype(dtype)
+    weights = rng.uniform(0.5, 1.0, (60, 60)).astype(dtype)
+    length = np.asarray(1.3, dtype)
+    gradient = fgrad.grad(kernel_sum)
+    before = program(gradient, length, weights, x)
+    after = prepared(fgrad.jit(gradient).lower(length, weights, x).jaxpr)
+    # The only products with all axes are those of the distances.
+    whole = [e for e in after.eqns if any(v.aval.size == 60 * 60 * 3 for v in e.outputs)]
+    assert len(whole) == 3
+    (got,), (want,) = run(after, length, weights, x), run(before, length, weights, x)
+    np.testing.assert_allclose(got, want, rtol=20 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(
+        fgrad.jit(gradient)(length, weights, x), want, rtol=20 * np.finfo(dtype).eps
+    )
+
+
+def test_far_points_do_not_poison_the_gradient_of_a_kernel() -> None:
+    # Squares overflow, the kernel is zero there, and zero absorbs.
+    x = np.array([[0.0], [1.0], [1e200]])
+    weights = np.ones((3, 3))
+    gradient = fgrad.grad(kernel_sum)
+    with np.errstate(over="ignore"):
+        want = gradient(1.0, weights, x)
+        assert np.isfinite(want)
+        np.testing.assert_allclose(fgrad.jit(gradient)(1.0, weights, x), want, rtol=1e-14)
+
+
+# ---- matrices --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("number", [0.3, -2.0, 0.0, -0.0, np.nan])
+def test_a_multiple_of_the_identity_is_added_along_the_diagonal(number: float, dtype: str) -> None:
+    def f(x: Any, s: Any) -> Any:
+        return fnp.tanh(x) + s * fnp.eye(80, dtype=x.dtype)
+
+    x = np.random.default_rng(0).standard_normal((80, 80)).astype(dtype)
+    x[::7] = 0.0
+    x[::11] = -0.0
+    s = np.asarray(number, dtype)
+    after = use_forms(program(f, x, s))
+    assert SumOfParts in kinds(after)
+    got, want = np.asarray(fgrad.jit(f)(x, s)), np.asarray(f(x, s))
+    np.testing.assert_array_equal(got, want)
+    if not np.isnan(number):
+        same_bits(got, want)
+
+
+def marginal_likelihood(root: Any, noise: Any, y: Any, columns: int) -> Any:
+    n = root.shape[0]
+    lower = fnp.linalg.cholesky(root @ root.T / n + noise * fnp.eye(n, dtype=root.dtype))
+    target = y if columns == 0 else y[:, None] * np.arange(1, columns + 1).astype(y.dtype)
+    alpha = fgrad.scipy.linalg.cho_solve((lower, True), target)
+    return 0.5 * fnp.sum(target * alpha) + fnp.sum(fnp.log(fnp.diag(lower)))
+
+
+@pytest.mark.parametrize(("columns", "parts"), [(0, True), (2, True), (30, False)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_reaches_a_factor_in_parts_is_taken_in_parts(
+    columns: int, parts: bool, dtype: str
+) -> None:
+    rng = np.random.default_rng(1)
+    root = rng.standard_normal((70, 70)).astype(dtype)
+    y = rng.standard_normal(70).astype(dtype)
+    noise = np.asarray(0.5, dtype)
+
+    def f(root: Any, noise: Any, y: Any) -> Any:
+        return fgrad.value_and_grad(lambda *a: marginal_likelihood(*a, columns), (0, 1, 2))(
+            root, noise, y
+        )
+
+    jaxpr = prepared(fgrad.jit(f).lower(root, noise, y).jaxpr)
+    assert (GradientOfParts in kinds(jaxpr)) == parts
+    tolerance = 2e3 * np.finfo(dtype).eps
+    want = fgrad.tree.leaves(f(root, noise, y))
+    for got in (run(jaxpr, root, noise, y), fgrad.tree.leaves(fgrad.jit(f)(root, noise, y))):
+        for one, other in zip(got, want, strict=True):
+            np.testing.assert_allclose(one, other, tolerance, atol=tolerance * np.abs(other).max())
+
+
+def test_triangles_of_terms_are_not_formed() -> None:
+    rng = np.random.default_rng(2)
+    root = rng.standard_normal((70, 70))
+
+    def f(root: Any) -> Any:
+        lower = fnp.linalg.cholesky(root @ root.T + 70.0 * fnp.eye(70))
+        half = fgrad.scipy.linalg.solve_triangular(lower, root, lower=True)
+        return fnp.sum(half**3) + fnp.sum(lower**2)
+
+    gradient = fgrad.grad(f)
+    jaxpr = prepared(fgrad.jit(gradient).lower(root).jaxpr)
+    assert not any(eqn.primitive.name == "lower_triangle" for eqn in jaxpr.eqns)
+    np.testing.assert_allclose(fgrad.jit(gradient)(root), gradient(root), 1e-11, atol=1e-12)
