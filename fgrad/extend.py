@@ -35,7 +35,8 @@ from fgrad.avals import Aval, Shape, aval_of
 from fgrad.errors import ArgumentError, DTypeError, MissingRuleError, ShapeError
 from fgrad.numpy._support import operand
 from fgrad.primitives import families
-from fgrad.primitives.families import common_dtype, match_aval, reshape, zeros_of
+from fgrad.primitives.families import match_aval, reshape, zeros_of
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate, static_index
 from fgrad.source_info import guard as _guard
 from fgrad.tracing import Primitive, Tracer, derivative_rules

@@ -15,7 +15,8 @@ from fgrad.avals import Aval, aval_of
 from fgrad.errors import DTypeError, ShapeError
 from fgrad.numpy._support import operand
 from fgrad.primitives.elementwise import convert, real
-from fgrad.primitives.families import Convert, Full, common_dtype, reshape
+from fgrad.primitives.families import Convert, Full, reshape
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate, static_index
 from fgrad.source_info import guard as _guard
 

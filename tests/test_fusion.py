@@ -65,8 +65,8 @@ STEPS = [
     lambda a, b: a / (1.0 + b * b),
     lambda a, b: a - a.max(axis=1, keepdims=True),
     lambda a, b: a - fnp.min(b, axis=1)[:, None],
-    lambda a, b: fgrad.nn.softmax(a),
-    lambda a, b: a - fgrad.nn.logsumexp(b, axis=1, keepdims=True),
+    lambda a, b: fgrad.nn.relu(a) - fgrad.nn.sigmoid(b),
+    lambda a, b: fnp.logaddexp(a, b),
     lambda a, b: (a.reshape(7, 3, 5) * b.reshape(7, 3, 5)[:, :, :1]).reshape(21, 5),
     lambda a, b: a.astype(np.float32).astype(np.float64),
     lambda a, b: (a @ b.T[:, :5]) * 0.1,
@@ -74,8 +74,10 @@ STEPS = [
     lambda a, b: fnp.max(a) + b,
     lambda a, b: fnp.broadcast_to(fnp.max(a, axis=0), (21, 5)) * b,
 ]
-# Sums over the axis itself are split: they may differ in their last bits.
+# Sums over the axis itself are split, and rows are summed by products: they may differ in their last bits.
 SUMS = [
+    lambda a, b: fgrad.nn.softmax(a),
+    lambda a, b: a - fgrad.nn.logsumexp(b, axis=1, keepdims=True),
     lambda a, b: a - a.mean(axis=0),
     lambda a, b: a * b.sum(),
     lambda a, b: a / (1.0 + fnp.sum(b * b, axis=(0, 1))),

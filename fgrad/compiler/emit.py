@@ -83,6 +83,8 @@ class Emitter:
         self._overwritten: dict[Var, int] = {}
         #: How many loops there are around what is written.
         self.in_loop = 0
+        #: Whether operands are blocks of what their types say.
+        self.in_block = False
         #: Results of updates that change their first operand itself.
         self.in_place: set[Var] = set()
         #: The arrays that results are written to, by name.

@@ -111,6 +111,7 @@ def writes_into(emit: Any, eqn: Eqn) -> bool:
     primitive = eqn.primitive
     if primitive is absorbing_product:
         return emit.guards is not None
+    emit.operands = [atom.aval for atom in eqn.inputs]
     return bool(primitive.lower_into(emit, "out", *["x"] * len(eqn.inputs)))
 
 
@@ -283,7 +284,9 @@ def _statement(emit: Any, eqn: Eqn, buffers: _Buffers, target: str | None) -> st
         shape[buffers.axes[out]] = -1  # type: ignore[index]
         expression = f"{emit.atom(eqn.inputs[0])}.reshape({', '.join(map(str, shape))})"
     else:
+        emit.in_block = True
         expression = emit.expression(eqn)
+        emit.in_block = False
     if partial:
         return f"{target} = {expression}"
     if target is not None:

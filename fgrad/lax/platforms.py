@@ -14,7 +14,7 @@ from fgrad.errors import ArgumentError, DTypeError, ShapeError
 from fgrad.numpy._support import ArrayLike, static_shape, wrap
 from fgrad.numpy._support import operand as _operand
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import common_dtype
+from fgrad.primitives.promotion import common_dtype
 from fgrad.transforms.callback import io_callback
 
 

@@ -19,7 +19,7 @@ from fgrad.numpy._support import (
 )
 from fgrad.primitives import contraction
 from fgrad.primitives.elementwise import convert
-from fgrad.primitives.families import common_dtype
+from fgrad.primitives.promotion import common_dtype
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]],

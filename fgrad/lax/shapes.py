@@ -28,8 +28,9 @@ from fgrad.numpy._support import (
 from fgrad.numpy._support import operand as _operand
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import shape as s
-from fgrad.primitives.families import Full, broadcast_to, common_dtype
+from fgrad.primitives.families import Full, broadcast_to
 from fgrad.primitives.families import reshape as _reshape
+from fgrad.primitives.promotion import common_dtype
 
 
 def _axes(dimensions: Any, ndim: int, name: str) -> tuple[int, ...]:

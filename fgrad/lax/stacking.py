@@ -10,7 +10,7 @@ from fgrad.errors import ArgumentError, DTypeError
 from fgrad.numpy._support import ArrayLike, normal_axis, shape_of, stacked, wrap
 from fgrad.numpy._support import operand as _operand
 from fgrad.primitives.elementwise import convert
-from fgrad.primitives.families import common_dtype
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import static_index
 
 

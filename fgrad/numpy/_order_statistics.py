@@ -20,8 +20,9 @@ from fgrad.numpy._support import dtype_of, normal_axes, operand, shape_of
 from fgrad.numpy.averages import fitting_weights
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.cumulative import Cumsum
-from fgrad.primitives.families import Sum, common_dtype, reshape
+from fgrad.primitives.families import Sum, reshape
 from fgrad.primitives.indexing import Gather
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import iota, static_index, transpose
 from fgrad.primitives.sorting import Argsort, Sort, take_along
 from fgrad.tracing import Tracer, concrete

@@ -20,7 +20,8 @@ from fgrad.errors import (
     UnsupportedArrayError,
 )
 from fgrad.primitives.elementwise import convert
-from fgrad.primitives.families import broadcast_to, common_dtype, reshape, shape_of
+from fgrad.primitives.families import broadcast_to, reshape, shape_of
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown, make_known

@@ -24,7 +24,8 @@ from fgrad.numpy._support import (
     wrap,
 )
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Sum, broadcast_to, common_dtype, reshape, sum_over
+from fgrad.primitives.families import Sum, broadcast_to, reshape, sum_over
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.reduction import keep_axes
 from fgrad.primitives.shape import transpose
 from fgrad.tracing import Tracer

@@ -23,8 +23,9 @@ from fgrad.primitives.elementwise import (
 from fgrad.primitives.elementwise import (
     select as select_primitive,
 )
-from fgrad.primitives.families import broadcast_to, common_dtype, reshape, shape_of
+from fgrad.primitives.families import broadcast_to, reshape, shape_of
 from fgrad.primitives.indexing import Gather
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.scatter import ScatterSet
 from fgrad.primitives.shape import Concatenate, iota
 from fgrad.tracing import Tracer, concrete, derivative_rules

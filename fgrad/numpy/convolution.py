@@ -13,7 +13,8 @@ from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, DTypeLike, given_dtype, operand
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.convolution import Convolve
-from fgrad.primitives.families import common_dtype, shape_of
+from fgrad.primitives.families import shape_of
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import flip, static_index
 
 

@@ -21,7 +21,8 @@ from fgrad.numpy._support import ArrayLike, given_dtype, operand, refuse_out
 from fgrad.numpy.diagonals import last_diagonal
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.contraction import DotGeneral
-from fgrad.primitives.families import Reshape, Sum, common_dtype
+from fgrad.primitives.families import Reshape, Sum
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Transpose, transpose
 
 # A label is a letter of the subscripts, or a number: an axis of the ellipsis counted from its end.

@@ -25,12 +25,12 @@ from fgrad.primitives.elementwise import convert
 from fgrad.primitives.families import (
     add,
     broadcast_to,
-    common_dtype,
     creation_is_staged,
     reshape,
     shape_of,
     zeros_of,
 )
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate, iota, transpose
 
 

@@ -24,8 +24,9 @@ from fgrad.numpy._support import (
 )
 from fgrad.numpy.searching import known_value
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Sum, common_dtype, reshape
+from fgrad.primitives.families import Sum, reshape
 from fgrad.primitives.indexing import AddAt
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.reduction import Max, Min
 from fgrad.primitives.shape import iota, static_index
 from fgrad.primitives.sorting import Bincount, Searchsorted

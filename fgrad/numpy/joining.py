@@ -21,7 +21,8 @@ from fgrad.numpy._support import (
     shape_of,
 )
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import common_dtype, reshape
+from fgrad.primitives.families import reshape
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import concatenation, static_index
 from fgrad.tracing import Tracer
 

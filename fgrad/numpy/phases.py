@@ -26,7 +26,7 @@ from fgrad.primitives.elementwise import (
     select,
     sub,
 )
-from fgrad.primitives.families import common_dtype
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate, static_index
 
 

@@ -13,7 +13,8 @@ from fgrad.errors import ArgumentError, ConcretizationTypeError, ShapeError
 from fgrad.numpy._support import ArrayLike, operand, static_int
 from fgrad.primitives import elementwise
 from fgrad.primitives.convolution import convolve
-from fgrad.primitives.families import common_dtype, reshape, shape_of, zeros_of
+from fgrad.primitives.families import reshape, shape_of, zeros_of
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate, Iota, Pad, static_index
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown

@@ -17,8 +17,9 @@ from fgrad.numpy.reordering import rolled
 from fgrad.primitives import elementwise
 from fgrad.primitives.contraction import matmul
 from fgrad.primitives.convolution import convolve
-from fgrad.primitives.families import Sum, common_dtype, reshape, shape_of, zeros_of
+from fgrad.primitives.families import Sum, reshape, shape_of, zeros_of
 from fgrad.primitives.indexing import Gather
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.reduction import Any_, Argmax
 from fgrad.primitives.scatter import StableOrder
 from fgrad.primitives.shape import Concatenate, Eye, iota, static_index, transpose

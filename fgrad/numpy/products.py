@@ -23,7 +23,8 @@ from fgrad.numpy._support import (
 )
 from fgrad.primitives import contraction
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import common_dtype, reshape, shape_of
+from fgrad.primitives.families import reshape, shape_of
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate, moveaxis, static_index
 
 

@@ -21,7 +21,8 @@ from fgrad.numpy._support import (
     static_int,
 )
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import common_dtype, creation_is_staged, reshape, shape_of
+from fgrad.primitives.families import creation_is_staged, reshape, shape_of
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate, Iota, iota, moveaxis, static_index
 from fgrad.source_info import here
 from fgrad.tracing import Tracer, concrete, describe_unknown, has_tracers, make_known

@@ -11,7 +11,8 @@ from fgrad.numpy._support import Array, ArrayLike, dtype_of, operand, shape_of, 
 from fgrad.numpy.searching import true_positions
 from fgrad.numpy.uniques import different_rows, fixed_size, flattened, rows_at
 from fgrad.primitives import elementwise as p
-from fgrad.primitives.families import Full, common_dtype
+from fgrad.primitives.families import Full
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate, iota, static_index
 from fgrad.primitives.sorting import Argsort, Searchsorted, Sort, Unique
 

@@ -15,7 +15,7 @@ from fgrad.errors import DTypeError
 from fgrad.numpy._support import ArrayLike, DTypeLike, operand
 from fgrad.primitives import narrow as narrow  # Its rules are there when a narrow type comes.
 from fgrad.primitives.elementwise import convert
-from fgrad.primitives.families import common_dtype
+from fgrad.primitives.promotion import common_dtype
 from fgrad.tracing import Tracer
 
 # ---- constants ---------------------------------------------------------------------------------

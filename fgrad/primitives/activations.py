@@ -10,7 +10,8 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import Aval
 from fgrad.primitives.elementwise import greater, less, logical_and, maximum
-from fgrad.primitives.families import Ufunc, ufunc_dtype
+from fgrad.primitives.families import Ufunc
+from fgrad.primitives.promotion import ufunc_dtype
 
 _ZERO = Aval((), dtypes.INT64, True)
 

@@ -12,7 +12,8 @@ from fgrad.avals import Aval, aval_of
 from fgrad.errors import DTypeError
 from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import ldexp, neg
-from fgrad.primitives.families import NonDifferentiable, Ufunc, elementwise, ufunc_dtype
+from fgrad.primitives.families import NonDifferentiable, Ufunc, elementwise
+from fgrad.primitives.promotion import ufunc_dtype
 
 _BYTE = np.dtype(np.uint8)
 

@@ -17,7 +17,8 @@ from fgrad.avals import Aval, aval_of
 from fgrad.errors import DTypeError, ShapeError
 from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import convert, mul
-from fgrad.primitives.families import Bilinear, common_dtype, reshape, shape_of
+from fgrad.primitives.families import Bilinear, reshape, shape_of
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import moveaxis, transpose
 
 Axes = tuple[int, ...]

@@ -18,6 +18,12 @@ from fgrad.avals import Aval, aval_of, broadcast_shapes
 from fgrad.config import switches
 from fgrad.errors import DTypeError
 from fgrad.parameters import parameters
+from fgrad.primitives.elementwise_functions import (
+    FEW,
+    log_of_sum_of_exponentials,
+    logistic_of_floats,
+    step_of_numbers,
+)
 from fgrad.primitives.families import (
     NEG_ONE,
     ONE,
@@ -32,7 +38,6 @@ from fgrad.primitives.families import (
     add,
     align_ranks,
     broadcast_to,
-    common_dtype,
     conversion,
     elementwise,
     has_nan,
@@ -42,6 +47,7 @@ from fgrad.primitives.families import (
     unguarded,
     zeros_of,
 )
+from fgrad.primitives.promotion import common_dtype
 
 ndarray = np.ndarray
 _PYTHON = frozenset((float, int, bool, complex))
@@ -185,6 +191,8 @@ log1p: Ufunc = elementwise("log1p", np.log1p, [lambda z, x: reciprocal_of(add(x,
 
 def _logistic(x: Any) -> Any:
     x = np.asarray(x, exp.result_dtype([aval_of(x)]))
+    if x.dtype.kind == "f":
+        return logistic_of_floats(x)[()]
     # One exponential that cannot overflow, for either sign.
     negative = np.less(np.real(x), 0)
     with np.errstate(under="ignore"):
@@ -192,12 +200,23 @@ def _logistic(x: Any) -> Any:
     return (np.where(negative, small, 1.0) / (1.0 + small))[()]
 
 
-logistic: Ufunc = elementwise(
-    "logistic",
-    _logistic,
-    [lambda z, x: mul(z, logistic(neg(x)))],
-    typed_like=np.exp,
-    source="logistic",
+class Logistic(Ufunc, abstract=True):
+    """``1 / (1 + exp(-x))``."""
+
+    def lower(self, emit: Any, *names: str) -> str:
+        (aval,) = emit.operands
+        if not (aval.shape and aval.dtype.kind == "f"):
+            return super().lower(emit, *names)
+        return f"{emit.constant(logistic_of_floats, 'logistic')}({names[0]})"
+
+    def lower_into(self, emit: Any, target: str, *names: str) -> str | None:
+        if emit.operands[0].dtype.kind != "f":
+            return None
+        return f"{emit.constant(logistic_of_floats, 'logistic')}({names[0]}, {target})"
+
+
+logistic: Ufunc = Logistic(
+    "logistic", _logistic, [lambda z, x: mul(z, logistic(neg(x)))], np.exp, "logistic"
 )
 
 
@@ -220,7 +239,42 @@ def _logaddexp_slopes(base: float) -> list[Callable[..., Any]]:
     ]
 
 
-logaddexp: Ufunc = elementwise("logaddexp", np.logaddexp, _logaddexp_slopes(math.e))
+def _logaddexp(a: Any, b: Any) -> Any:
+    if max(np.size(a), np.size(b)) >= FEW and _are_wide_floats([aval_of(a), aval_of(b)]):
+        return log_of_sum_of_exponentials(a, b)
+    return np.logaddexp(a, b)
+
+
+def _are_wide_floats(avals: Sequence[Aval]) -> bool:
+    return all([a.weak or a.dtype.char in "fd" for a in avals]) and any([a.shape for a in avals])
+
+
+class LogAddExp(Ufunc, abstract=True):
+    """``log(exp(a) + exp(b))``."""
+
+    def _vectorised(self, emit: Any) -> str | None:
+        avals = emit.operands
+        # The longer operand decides, and not the size of a block.
+        if max([a.size for a in avals]) < FEW or not _are_wide_floats(avals):
+            return None
+        return emit.constant(log_of_sum_of_exponentials, "logaddexp")  # type: ignore[no-any-return]
+
+    def lower(self, emit: Any, *names: str) -> str:
+        function = self._vectorised(emit)
+        if function is None:
+            return super().lower(emit, *names)
+        return f"{function}({', '.join(names)})"
+
+    def lower_into(self, emit: Any, target: str, *names: str) -> str | None:
+        function = self._vectorised(emit)
+        if function is None:
+            return None
+        return f"{function}({', '.join(names)}, {target})"
+
+
+logaddexp: Ufunc = LogAddExp(
+    "logaddexp", _logaddexp, _logaddexp_slopes(math.e), np.logaddexp, "np.logaddexp"
+)
 logaddexp2: Ufunc = elementwise("logaddexp2", np.logaddexp2, _logaddexp_slopes(2.0))
 
 
@@ -358,8 +412,32 @@ positive: Ufunc = elementwise("positive", np.positive, [ONE])
 # ---- choice -----------------------------------------------------------------------------------
 
 
+def _step(a: Any, b: Any) -> Any:
+    return step_of_numbers(a, b, maximum.result_dtype([aval_of(a), aval_of(b)]))
+
+
+class Step(Ufunc, abstract=True):
+    """1 where ``a > b``, 1/2 where they are equal, else 0."""
+
+    def lower(self, emit: Any, *names: str) -> str:
+        avals = emit.operands
+        if all([aval.weak for aval in avals]):
+            return super().lower(emit, *names)
+        dtype = emit.dtype(self.result_dtype(avals))
+        return f"{emit.constant(step_of_numbers, 'step')}({', '.join(names)}, {dtype})"
+
+    def lower_into(self, emit: Any, target: str, *names: str) -> str | None:
+        function = emit.constant(step_of_numbers, "step")
+        dtype = emit.dtype(self.result_dtype(emit.operands))
+        return f"{function}({', '.join(names)}, {dtype}, {target})"
+
+
+#: The slope of the larger of two numbers towards the first: ties split evenly, so that the slopes add to one.
+step: Ufunc = Step("step", _step, [ZERO, ZERO], np.maximum, "step")
+
+
 def _tie_slopes(wins: Callable[..., Any], holds: Callable[..., Any]) -> list[Callable[..., Any]]:
-    # Ties split evenly, so that the slopes add to one: what wins also holds, and what ties just holds.
+    # What wins also holds, and what ties just holds.
     def slope(z: Any, a: Any, b: Any) -> Any:
         to_slope = Convert(aval_of(z).dtype)
         return mul(0.5, add(to_slope(wins(a, b)), to_slope(holds(a, b))))
@@ -372,12 +450,10 @@ def _or_alone(compare: Callable[..., Any]) -> Callable[..., Any]:
 
 
 maximum: Ufunc = elementwise(
-    "maximum",
-    np.maximum,
-    _tie_slopes(lambda a, b: greater(a, b), lambda a, b: greater_equal(a, b)),
+    "maximum", np.maximum, [lambda z, a, b: step(a, b), lambda z, a, b: step(b, a)]
 )
 minimum: Ufunc = elementwise(
-    "minimum", np.minimum, _tie_slopes(lambda a, b: less(a, b), lambda a, b: less_equal(a, b))
+    "minimum", np.minimum, [lambda z, a, b: step(b, a), lambda z, a, b: step(a, b)]
 )
 fmax: Ufunc = elementwise(
     "fmax",

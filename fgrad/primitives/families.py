@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, ClassVar
@@ -32,13 +32,14 @@ from fgrad.config import switches
 from fgrad.errors import DTypeError, MissingRuleError, NanError
 from fgrad.ir.passes import used_inputs
 from fgrad.parameters import parameters
+from fgrad.primitives.promotion import ufunc_dtype
+from fgrad.primitives.sums import ones, summed, way_to_sum
 from fgrad.source_info import here
 from fgrad.tracing import Primitive, derivative_rules, record
 
 ndarray = np.ndarray
 _PYTHON = frozenset((float, int, bool, complex))
 
-_PYTHON_DTYPES = frozenset(dtypes.PYTHON_DTYPES.values())
 _FLOAT_SCALARS = frozenset((np.float64, float))
 
 #: Every primitive without parameters, by name: pickles refer to it.
@@ -192,13 +193,14 @@ class Elementwise(_Declared, abstract=True):
             if not needs[position] or partial is ZERO:
                 cotangents.append(None)
                 continue
+            primal = args[position]
             if partial is ONE:
                 term = ct
             elif partial is NEG_ONE:
-                term = neg(ct)
+                # After the sum towards a stretched operand there are fewer signs to change.
+                term = neg(match_aval(ct, aval_of(primal)))
             else:
                 term = absorbing_product(ct, partial(answer, *args))  # type: ignore[operator]
-            primal = args[position]
             if type(primal) is ndarray:
                 if (
                     type(term) is ndarray
@@ -351,62 +353,6 @@ _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
 
 def _singleton(name: str) -> Primitive:
     return SINGLETONS[name]
-
-
-def ufunc_dtype(name: str, ufunc: Any, avals: Sequence[Aval]) -> np.dtype[Any]:
-    """The dtype that a NumPy ufunc gives operands of these types (NEP 50).
-
-    Raises
-    ------
-    DTypeError
-        If the ufunc has no loop for them.
-    """
-    if not isinstance(ufunc, np.ufunc):
-        return ufunc(avals)  # type: ignore[no-any-return]
-    operands = [_nep50_operand(a) for a in avals]
-    try:
-        return ufunc.resolve_dtypes((*operands, *(None,) * ufunc.nout))[len(operands)]
-    except TypeError:
-        listed = " and ".join(a.dtype.name for a in avals)
-        raise DTypeError(
-            f"{name} is not defined for {listed}; convert with .astype to a dtype that it takes"
-        ) from None
-
-
-def _nep50_operand(aval: Aval) -> Any:
-    if aval.weak and aval.dtype != dtypes.BOOL:
-        return dtypes.python_type(aval.dtype)
-    return aval.dtype
-
-
-def common_dtype(avals: Iterable[Aval]) -> np.dtype[Any]:
-    """The dtype that values of these types promote to (NEP 50)."""
-    avals = list(avals)
-    first = avals[0].dtype
-    if not any([a.weak or a.dtype != first for a in avals]):
-        return dtypes.canonical(first)
-    if any([a.dtype in dtypes.NARROW for a in avals]):
-        return _common_with_narrow(avals)
-    if not any([a.dtype != first for a in avals]) and first in _PYTHON_DTYPES:
-        # Python numbers of one type, or beside arrays of theirs.
-        return dtypes.canonical(first)
-    samples = [_weak_sample(a) if a.weak else a.dtype for a in avals]
-    return dtypes.canonical(np.result_type(*samples))
-
-
-def _common_with_narrow(avals: Sequence[Aval]) -> np.dtype[Any]:
-    others = [
-        _weak_sample(a) if a.weak else a.dtype
-        for a in avals
-        if a.dtype not in dtypes.NARROW and dtypes.is_inexact(a.dtype)
-    ]
-    wide = np.result_type(dtypes.FLOAT32, *others)
-    narrow = dtypes.promotion_of_narrow(avals, wide)
-    return wide if wide.kind == "c" else narrow
-
-
-def _weak_sample(aval: Aval) -> Any:
-    return dtypes.python_type(aval.dtype)(0)
 
 
 def elementwise(
@@ -740,7 +686,11 @@ class Sum(Linear):
         if dtype.kind in "fc":
             if not self.axes:
                 return x.view() if type(x) is ndarray else x
+            if x.ndim > 1 and dtype.char in "fd":
+                return summed(x, self.axes)
         else:
+            if dtype.kind == "b" and len(self.axes) == x.ndim:
+                return dtypes.canonical(dtypes.INT64).type(np.count_nonzero(x))
             dtype = dtypes.canonical(sum_dtype(dtype))
         return np.add.reduce(x, self.axes, dtype)
 
@@ -753,7 +703,21 @@ class Sum(Linear):
         return Sum(tuple([axis + 1 for axis in self.axes]))(args[0]), True
 
     def lower(self, emit: Any, *names: str) -> str:
-        return f"np.add.reduce({names[0]}, axis={self.axes})"
+        (x,) = names
+        (aval,) = emit.operands
+        if aval.dtype.kind == "b" and len(self.axes) == len(aval.shape):
+            return f"{emit.dtype(dtypes.canonical(dtypes.INT64))}(np.count_nonzero({x}))"
+        way = way_to_sum(aval.shape, self.axes) if aval.dtype.char in "fd" else None
+        if way is None:
+            return f"np.add.reduce({x}, axis={self.axes})"
+        if emit.in_block or not way.at_once:
+            return f"{emit.constant(summed, 'summed')}({x}, {self.axes})"
+        one = emit.constant(ones(way.length, aval.dtype), f"ones_{way.length}")
+        if len(aval.shape) > 2:
+            sizes = (way.how_many, way.length) if way.are_rows else (way.length, way.how_many)
+            x = f"{x}.reshape{sizes}"
+        product = f"{x}.dot({one})" if way.are_rows else f"{one}.dot({x})"
+        return product if len(way.kept) == 1 else f"{product}.reshape{way.kept}"
 
 
 def sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

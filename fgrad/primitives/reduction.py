@@ -22,6 +22,7 @@ from fgrad.primitives.elementwise import (
     equal,
     exp,
     isinf,
+    reciprocal,
     select,
     sub,
 )
@@ -185,10 +186,14 @@ class _Extremum(General, abstract=True):
         # A half-precision float could not hold the count.
         wide = dtypes.FLOAT32 if own == np.float16 else own
         attains = equal(x, keep_axes(answer, self.axes, x.shape))
-        count = convert(keep_axes(Sum(self.axes)(attains), self.axes, x.shape), wide)
-        # Nothing attains NaN: then all slopes are 0/0.
-        slopes = convert(div(convert(attains, wide), count), own)
-        return (absorbing_product(keep_axes(ct, self.axes, x.shape), slopes),)
+        mask = convert(attains, wide)
+        # Larger counts are not exact in the dtype of the numbers.
+        exact = math.prod([x.shape[axis] for axis in self.axes]) < 2**24
+        count = Sum(self.axes)(mask) if exact else convert(Sum(self.axes)(attains), wide)
+        # Nothing attains NaN: then all slopes are infinite, and 0 of them.
+        share = absorbing_product(ct, convert(reciprocal(count), own))
+        slopes = convert(mask, own)
+        return (absorbing_product(keep_axes(share, self.axes, x.shape), slopes),)
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
         return type(self)(_moved(self.axes))(args[0]), True

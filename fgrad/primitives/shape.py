@@ -20,12 +20,12 @@ from fgrad.primitives.families import (
     Reshape,
     Sum,
     broadcast_to,
-    common_dtype,
     creation_is_staged,
     match_aval,
     reshape,
     zeros_of,
 )
+from fgrad.primitives.promotion import common_dtype
 
 __all__ = ["BroadcastTo", "Full", "Reshape", "Sum", "broadcast_to", "reshape"]
 

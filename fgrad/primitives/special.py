@@ -40,8 +40,9 @@ from fgrad.primitives.elementwise import (
     square,
     sub,
 )
-from fgrad.primitives.families import Partial, Ufunc, add, common_dtype, mul, neg
+from fgrad.primitives.families import Partial, Ufunc, add, mul, neg
 from fgrad.primitives.incomplete_gamma_curvature import gammainc_curvature
+from fgrad.primitives.promotion import common_dtype
 
 _PYTHON = (float, int, bool, complex)
 

@@ -14,7 +14,8 @@ from fgrad.errors import ArgumentError, DTypeError, ShapeError
 from fgrad.numpy._support import ArrayLike, DTypeLike, given_dtype, operand, static_int
 from fgrad.primitives.contraction import matmul
 from fgrad.primitives.elementwise import abs_, cast_to_float, convert, div, power, sqrt
-from fgrad.primitives.families import Sum, add, common_dtype, mul, reshape
+from fgrad.primitives.families import Sum, add, mul, reshape
+from fgrad.primitives.promotion import common_dtype
 from fgrad.random.arguments import check_fits, float_dtype, parameters, refuse_below, shape_of_draw
 from fgrad.random.gamma import generalized_normals
 from fgrad.random.key_arguments import single_key, split_words

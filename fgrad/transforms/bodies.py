@@ -23,8 +23,9 @@ from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, derivative_rules, eval_jaxpr, sub_jaxprs
 from fgrad.ir.passes import cse, dce, inline_calls, literal_key, used_inputs
 from fgrad.primitives.elementwise import convert
-from fgrad.primitives.families import Convert, Elementwise, common_dtype, zeros_of
+from fgrad.primitives.families import Convert, Elementwise, zeros_of
 from fgrad.primitives.indexing import forgiving
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import spread
 from fgrad.source_info import function_name, function_text
 from fgrad.tracing import record

@@ -9,7 +9,7 @@ from fgrad import _tree
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import CarryTypeError
 from fgrad.primitives.elementwise import convert
-from fgrad.primitives.families import common_dtype
+from fgrad.primitives.promotion import common_dtype
 from fgrad.transforms._arguments import tree_text
 from fgrad.transforms.bodies import Body
 

@@ -13,7 +13,8 @@ from fgrad.avals import Aval, aval_of
 from fgrad.dtypes import BOOL
 from fgrad.errors import FgradError, MappedAxisError, NonArrayError
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
-from fgrad.primitives.families import Convert, common_dtype
+from fgrad.primitives.families import Convert
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import moveaxis, spread
 from fgrad.source_info import boundary, function_name, function_text
 from fgrad.tracing import Primitive, Trace, Tracer, has_tracers, listed, record

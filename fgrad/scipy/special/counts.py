@@ -22,8 +22,9 @@ from fgrad.primitives.elementwise import (
     select,
     sub,
 )
-from fgrad.primitives.families import add, common_dtype
+from fgrad.primitives.families import add
 from fgrad.primitives.power_transforms import binom
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.special import gamma
 
 
