@@ -15,7 +15,7 @@ from fgrad.compiler.fold import fold
 from fgrad.compiler.parts import gather_parts
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from fgrad.ir.passes import cse, dce, inline_calls
-from fgrad.primitives.elementwise import conj, div, power, real, stop_gradient, sub
+from fgrad.primitives.elementwise import conj, div, power, real, step, stop_gradient, sub
 from fgrad.primitives.families import (
     BroadcastTo,
     Convert,
@@ -28,6 +28,9 @@ from fgrad.primitives.families import (
     neg,
 )
 from fgrad.primitives.shape import Embed, StaticIndex, Transpose
+
+#: Primitives whose results have elements of the first operand, with either sign.
+_SAME_ELEMENTS = (neg, BroadcastTo, Reshape, StaticIndex, Transpose)
 
 
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
@@ -76,6 +79,8 @@ class _Walk:
             if out.aval.shape and not self.stretched.isdisjoint(inputs):
                 inputs = self.unstretched(primitive, inputs, out)
             primitive, inputs = self.signs(primitive, inputs, out)
+            if primitive is absorbing_product and self.is_finite(inputs[1]):
+                primitive = mul
         elif isinstance(primitive, StaticIndex | Embed) and _takes_all(primitive, inputs[0], out):
             primitive = Reshape(out.aval.shape)
         if inputs and isinstance(primitive, Reshape | Transpose):
@@ -134,6 +139,17 @@ class _Walk:
             if made_by is neg and kind in "fc" and operands[0].aval.dtype.kind == kind:
                 return (sub if primitive is add else add), (inputs[0], operands[0])
         return primitive, inputs
+
+    def is_finite(self, slope: Atom) -> bool:
+        """Whether a slope is known to be finite: times zero it is zero, without absorption."""
+        if slope.aval.dtype.kind == "b":
+            return True
+        if type(slope) is Literal:
+            return bool(np.isfinite(slope.value))
+        made_by, operands = self.maker(slope)
+        if type(made_by) is Convert or made_by in _SAME_ELEMENTS or type(made_by) in _SAME_ELEMENTS:
+            return self.is_finite(operands[0])
+        return made_by is step or (slope in self.scalars and self.is_finite(self.scalars[slope]))
 
     def merged(self, primitive: Any, inputs: tuple[Atom, ...]) -> tuple[Any, tuple[Atom, ...]]:
         """Two reshapes, or two permutations, in one."""

@@ -686,7 +686,7 @@ class Sum(Linear):
         if dtype.kind in "fc":
             if not self.axes:
                 return x.view() if type(x) is ndarray else x
-            if x.ndim > 1 and dtype.char in "fd":
+            if x.ndim and dtype.char in "fd":
                 return summed(x, self.axes)
         else:
             if dtype.kind == "b" and len(self.axes) == x.ndim:
@@ -713,6 +713,9 @@ class Sum(Linear):
         if emit.in_block or not way.at_once:
             return f"{emit.constant(summed, 'summed')}({x}, {self.axes})"
         one = emit.constant(ones(way.length, aval.dtype), f"ones_{way.length}")
+        if not way.kept:
+            x = x if len(aval.shape) == 1 else f"{x}.reshape({way.length})"
+            return f"{x}.dot({one})"
         if len(aval.shape) > 2:
             sizes = (way.how_many, way.length) if way.are_rows else (way.length, way.how_many)
             x = f"{x}.reshape{sizes}"

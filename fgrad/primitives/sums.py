@@ -46,8 +46,11 @@ def ones(length: int, dtype: np.dtype[Any]) -> Any:
 def way_to_sum(shape: tuple[int, ...], axes: tuple[int, ...]) -> Way | None:
     """How to sum float32 or float64 numbers over sorted axes by products; None where they gain nothing."""
     rank, number = len(shape), len(axes)
-    if not 0 < number < rank:
+    if not number:
         return None
+    if number == rank:
+        size = math.prod(shape)
+        return Way(True, 1, size, (), True) if _LEAST <= size <= LONGEST else None
     if axes[0] == rank - number and axes[-1] == rank - 1:
         kept = shape[: axes[0]]
         count, length = math.prod(kept), math.prod(shape[axes[0] :])
@@ -83,6 +86,8 @@ def summed(x: Any, axes: tuple[int, ...]) -> Any:
     if way is None or not x.flags.c_contiguous:
         return np.add.reduce(x, axes)
     are_rows, count, length, kept, at_once = way
+    if not kept:
+        return (x if x.ndim == 1 else x.reshape(length)).dot(ones(length, x.dtype))
     matrix = x if x.ndim == 2 else x.reshape((count, length) if are_rows else (length, count))
     if at_once:
         one = ones(length, x.dtype)
