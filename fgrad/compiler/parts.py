@@ -63,21 +63,21 @@ class SumOfParts(Primitive):
                 lines = [f"{total} = {names[0]}.copy(){kind}"]
             else:
                 lines = [f"{total} = np.zeros({self.shape}, {emit.dtype(out.aval.dtype)}){kind}"]
-        apart = not exact and _are_apart(boxes)
+        around = [] if exact else _around(boxes, self.shape)
+        from_zeros = self.places[0] is not None and emit.overwritten(out) != 0
+        adds = not exact and (_are_apart(boxes) or (from_zeros and around == [()]))
         for position, (place, name) in enumerate(zip(self.places, names, strict=True)):
             if place is None:
                 continue
             part = f"{total}[{index_text(place)}]"
-            if apart:
-                # Not assigned: a sum with the zeros of the other terms has no negative zero.
+            if adds:
+                # Not assigned: a sum with the zeros of other terms has no negative zero.
                 lines.append(f"{part} += {name}")
             else:
                 lines.append(f"{part} {'+=' if position else '='} {name}")
-        if not apart and not exact:
+        if not adds:
             # Where a term was zero, the sum has no negative zero.
-            lines.extend(
-                f"{total}[{index_text(place)}] += 0.0" for place in _around(boxes, self.shape)
-            )
+            lines.extend(f"{total}[{index_text(place)}] += 0.0" for place in around)
         return [indent + line for line in lines]
 
 
