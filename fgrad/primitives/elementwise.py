@@ -73,7 +73,22 @@ def _is_complex(x: Any) -> bool:
 # ---- arithmetic ------------------------------------------------------------------------------
 
 sub: Ufunc = elementwise("sub", np.subtract, [ONE, NEG_ONE], keeps_nan=True)
-div: Ufunc = elementwise(
+
+
+class Div(Ufunc, abstract=True):
+    """``x / y``."""
+
+    def vjp(self, ct: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
+        if not needs[1]:
+            return super().vjp(ct, needs, answer, *args)
+        # One quotient serves both operands: that towards y is -z times that towards x.
+        x, y = map(aval_of, args)
+        towards_x = absorbing_product(ct, reciprocal_of(args[1]))
+        towards_y = neg(match_aval(absorbing_product(towards_x, answer), y))
+        return match_aval(towards_x, x) if needs[0] else None, towards_y
+
+
+div: Ufunc = Div(
     "div",
     np.true_divide,
     [lambda z, x, y: reciprocal_of(y), lambda z, x, y: neg(div(z, y))],
