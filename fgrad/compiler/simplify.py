@@ -81,6 +81,8 @@ class _Walk:
             primitive, inputs = self.signs(primitive, inputs, out)
             if primitive is absorbing_product and self.is_finite(inputs[1]):
                 primitive = mul
+            if primitive is mul and out.aval.dtype.kind == "f":
+                inputs = self.unsigned(inputs)
         elif isinstance(primitive, StaticIndex | Embed) and _takes_all(primitive, inputs[0], out):
             primitive = Reshape(out.aval.shape)
         if inputs and isinstance(primitive, Reshape | Transpose):
@@ -140,6 +142,18 @@ class _Walk:
                 return (sub if primitive is add else add), (inputs[0], operands[0])
         return primitive, inputs
 
+    def unsigned(self, inputs: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """``-x * c``, and ``x * -1 * c``, is ``x * -c``."""
+        for constant, other in (inputs, inputs[::-1]):
+            if type(constant) is not Literal or constant.aval.dtype.kind != "f":
+                continue
+            made_by, operands = self.maker(other)
+            if made_by is mul:
+                operands = tuple([a for a in operands if not _is_minus_one(a)])
+            if made_by in (neg, mul) and len(operands) == 1 and operands[0].aval == other.aval:
+                return operands[0], Literal(-constant.value, constant.aval)
+        return inputs
+
     def is_finite(self, slope: Atom) -> bool:
         """Whether a slope is known to be finite: times zero it is zero, without absorption."""
         if slope.aval.dtype.kind == "b":
@@ -196,6 +210,10 @@ def _takes_all(primitive: StaticIndex | Embed, operand: Atom, out: Var) -> bool:
 
 def _is_one(atom: Atom) -> bool:
     return type(atom) is Literal and aval_of(atom.value).dtype.kind in "fiub" and atom.value == 1
+
+
+def _is_minus_one(atom: Atom) -> bool:
+    return type(atom) is Literal and aval_of(atom.value).dtype.kind == "f" and atom.value == -1
 
 
 def _is_positive_zero(atom: Atom) -> bool:
