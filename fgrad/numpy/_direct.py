@@ -14,11 +14,11 @@ import numpy as np
 from fgrad.array import Array, wrap_own, wrap_view
 from fgrad.config import switches
 from fgrad.primitives.families import array_in_shape
+from fgrad.primitives.sums import sum_over_axis
 from fgrad.tracing import innermost_body
 
 ndarray = np.ndarray
 _PYTHON = frozenset((float, int, bool, complex))
-_sum: Callable[..., Any] = np.add.reduce
 # Others are summed in another dtype than that of the mean.
 _AVERAGED = frozenset(map(np.dtype, "fdFD"))
 # By position of the new axis.
@@ -123,7 +123,7 @@ def averaged_array(a: Any, axis: Any, keepdims: Any) -> Array | None:
                 and inside.dtype in _AVERAGED
                 and (axis is None or inside.ndim)
             ):
-                total = _sum(inside, axis, None, None, keepdims)
+                total = sum_over_axis(inside, axis, None, None, keepdims)
                 count = inside.size if axis is None else inside.shape[axis]
                 # A Python number, which leaves sums their dtype.
                 return wrap_own(total / float(count))  # type: ignore[no-any-return]

@@ -25,8 +25,9 @@ from fgrad.numpy._support import (
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import Sum
 from fgrad.primitives.reduction import All, Any_, Argmax, Argmin, Max, Min, Prod
+from fgrad.primitives.sums import sum_over_axis
 
-_add, _multiply = np.add.reduce, np.multiply.reduce
+_multiply = np.multiply.reduce
 _maximum, _minimum = np.maximum.reduce, np.minimum.reduce
 _logical_or, _logical_and = np.logical_or.reduce, np.logical_and.reduce
 
@@ -108,7 +109,7 @@ def sum(
     Array([4., 6.], dtype=float64)
     """
     if dtype is out is initial is where is None and promote_integers:
-        answer = reduced_array(_add, a, axis, keepdims)
+        answer = reduced_array(sum_over_axis, a, axis, keepdims)
         if answer is not None:
             return answer
     refuse_out(out, "sum")

@@ -82,10 +82,10 @@ class Div(Ufunc, abstract=True):
         if not needs[1]:
             return super().vjp(ct, needs, answer, *args)
         # One quotient serves both operands: that towards y is -z times that towards x.
-        x, y = map(aval_of, args)
-        towards_x = absorbing_product(ct, reciprocal_of(args[1]))
-        towards_y = neg(match_aval(absorbing_product(towards_x, answer), y))
-        return match_aval(towards_x, x) if needs[0] else None, towards_y
+        x, y = args
+        towards_x = absorbing_product(ct, reciprocal_of(y))
+        towards_y = neg(match_aval(absorbing_product(towards_x, answer), aval_of(y)))
+        return match_aval(towards_x, aval_of(x)) if needs[0] else None, towards_y
 
 
 div: Ufunc = Div(
@@ -428,7 +428,7 @@ positive: Ufunc = elementwise("positive", np.positive, [ONE])
 
 
 def _step(a: Any, b: Any) -> Any:
-    return step_of_numbers(a, b, maximum.result_dtype([aval_of(a), aval_of(b)]))
+    return step_of_numbers(a, b, step.result_dtype([aval_of(a), aval_of(b)]))
 
 
 class Step(Ufunc, abstract=True):
@@ -448,7 +448,7 @@ class Step(Ufunc, abstract=True):
 
 
 #: The slope of the larger of two numbers towards the first: ties split evenly, so that the slopes add to one.
-step: Ufunc = Step("step", _step, [ZERO, ZERO], np.maximum, "step")
+step: Ufunc = Step("step", _step, [ZERO, ZERO], np.true_divide, "step")
 
 
 def _tie_slopes(wins: Callable[..., Any], holds: Callable[..., Any]) -> list[Callable[..., Any]]:

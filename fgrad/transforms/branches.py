@@ -19,7 +19,7 @@ from fgrad.errors import (
 from fgrad.ir.jaxpr import Jaxpr, Var
 from fgrad.ir.passes import used_inputs
 from fgrad.primitives.elementwise import maximum, minimum, not_equal
-from fgrad.primitives.families import common_dtype
+from fgrad.primitives.promotion import common_dtype
 from fgrad.source_info import boundary, function_text, here
 from fgrad.tracing import concrete
 from fgrad.transforms._arguments import (
