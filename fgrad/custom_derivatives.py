@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys as _sys
 
 from fgrad.source_info import guard as _guard
+from fgrad.transforms.call_kinds import custom_jvp_call_p, custom_vjp_call_p
 from fgrad.transforms.closure_convert import closure_convert
 from fgrad.transforms.custom_gradient import custom_gradient
 from fgrad.transforms.custom_jvp import custom_jvp
@@ -23,7 +24,9 @@ __all__ = [
     "closure_convert",
     "custom_gradient",
     "custom_jvp",
+    "custom_jvp_call_p",
     "custom_vjp",
+    "custom_vjp_call_p",
     "custom_vjp_primal_tree_values",
     "linear_call",
     "zero_from_primal",

@@ -919,6 +919,50 @@ def test_a_jaxpr_shows_the_call_and_runs_the_body() -> None:
     assert "custom_jvp" not in source
 
 
+def operations(jaxpr: Any, kinds: dict[str, Any]) -> list[str]:
+    """The names of the primitives of a program and of those that it calls, as programs for JAX find them."""
+    found: list[str] = []
+    for eqn in jaxpr.eqns:
+        if eqn.primitive == kinds["jvp"]:
+            found += ["jvp", *operations(eqn.params["call_jaxpr"].jaxpr, kinds)]
+        elif eqn.primitive == kinds["vjp"]:
+            found += ["vjp", *operations(eqn.params["call_jaxpr"].jaxpr, kinds)]
+        else:
+            found.append(eqn.primitive.name)
+    return found
+
+
+@pytest.mark.parametrize("tripled", [tripled_jvp, tripled_vjp])
+def test_walkers_of_jaxprs_find_calls_with_rules(tripled: Any) -> None:
+    found = []
+    for module, numpy in ((fgrad, fnp), (jax, jnp)):
+        f = tripled(module, numpy)
+        program = module.make_jaxpr(lambda x, y, f=f: f(x, y) * x)(1.0, 2.0)
+        kinds = module.custom_derivatives
+        pair = {"jvp": kinds.custom_jvp_call_p, "vjp": kinds.custom_vjp_call_p}
+        found.append(operations(program.jaxpr, pair))
+    assert found[0] == found[1]
+    assert found[0][0] in ("jvp", "vjp")
+
+
+def test_kinds_of_calls_are_not_each_other() -> None:
+    jvp_call = fgrad.make_jaxpr(tripled_jvp(fgrad, fnp))(1.0, 2.0).eqns[0].primitive
+    vjp_call = fgrad.make_jaxpr(tripled_vjp(fgrad, fnp))(1.0, 2.0).eqns[0].primitive
+    kinds = [
+        fgrad.custom_derivatives.custom_jvp_call_p,
+        fgrad.custom_derivatives.custom_vjp_call_p,
+    ]
+    assert [call == kind for call in (jvp_call, vjp_call) for kind in kinds] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert kinds[0] != kinds[1]
+    assert len({*kinds, kinds[0]}) == 2
+    assert [str(kind) for kind in kinds] == ["custom_jvp_call", "custom_vjp_call"]
+
+
 @fgrad.custom_jvp
 def importable(x: Any) -> Any:
     return fnp.sin(x)

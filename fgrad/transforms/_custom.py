@@ -543,7 +543,7 @@ class CustomCall(Primitive):
         return any(eqn.primitive.effectful for eqn in self.jaxpr.eqns)
 
     def params(self) -> dict[str, Any]:
-        return {}
+        return {"call_jaxpr": self.jaxpr}
 
     def abstract_eval(self, *avals: Aval) -> Sequence[Aval]:
         return self.jaxpr.out_avals

@@ -1,5 +1,5 @@
 """The primitives of ``jax.custom_derivatives``, beside the names of `fgrad.custom_derivatives`."""
 
-from fgrad.compat.jax.extend.core.primitives import custom_jvp_call_p, custom_vjp_call_p
+from fgrad.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
 
 __all__ = ["custom_jvp_call_p", "custom_vjp_call_p"]

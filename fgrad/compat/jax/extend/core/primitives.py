@@ -1,17 +1,15 @@
 """The primitives of JAX that programs compare those of an equation with.
 
-fgrad records primitives of its own, which are none of these: where a program looks for one of them in what it
-has recorded, it finds that there is none.
+The primitives of recorded calls are equal to the kinds that their names stand for. For the others fgrad has
+primitives of its own: where a program looks for one of them in what it has recorded, it finds none.
 """
 
 from fgrad.compat.primitives import Primitive
+from fgrad.transforms.call_kinds import custom_jvp_call_p, custom_vjp_call_p, jit_p
 
 call_p = Primitive("call")
 closed_call_p = Primitive("closed_call")
 cond_p = Primitive("cond")
-custom_jvp_call_p = Primitive("custom_jvp_call")
-custom_vjp_call_p = Primitive("custom_vjp_call")
-jit_p = Primitive("jit")
 scan_p = Primitive("scan")
 while_p = Primitive("while")
 
