@@ -20,6 +20,8 @@ from fgrad.compiler.products import SumOfProducts, contract_sums, sum_of_product
 from fgrad.compiler.simplify import simplify
 from fgrad.ir.check import check_jaxpr
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
+from fgrad.primitives.contraction import contract
+from fgrad.primitives.windows import OverlapAdd
 
 
 def program(f: Any, *args: Any) -> Jaxpr:
@@ -340,3 +342,43 @@ def test_triangles_of_terms_are_not_formed() -> None:
     jaxpr = prepared(fgrad.jit(gradient).lower(root).jaxpr)
     assert not any(eqn.primitive.name == "lower_triangle" for eqn in jaxpr.eqns)
     np.testing.assert_allclose(fgrad.jit(gradient)(root), gradient(root), 1e-11, atol=1e-12)
+
+
+# ---- operands that lie apart -----------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1), st.permutations(range(4)), st.integers(0, 3), st.booleans())
+def test_products_of_views_are_those_of_copies(
+    seed: int, order: list[int], count: int, swapped: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    base = rng.standard_normal((4, 5, 6, 7))
+    images = base.transpose(order)[:, ::2]
+    windows = np.lib.stride_tricks.sliding_window_view(images, 2, axis=3)
+    axes = rng.permutation(5)[: count + 1].tolist()
+    sizes = [windows.shape[a] for a in axes]
+    other = np.broadcast_to(rng.standard_normal((3, 1, *sizes)), (3, 2, *sizes))[:, ::-1]
+    other = np.moveaxis(other, 0, -1)
+    places = tuple(range(1, 2 + count))
+    free = [a for a in range(5) if a not in axes]
+    names = "abcde"
+    joined = "".join(names[a] for a in axes)
+    rest = "".join(names[a] for a in free)
+    if swapped:
+        got = contract(other, windows, places, tuple(axes), (), ())
+        want = np.einsum(f"y{joined}x,{names}->yx{rest}", other, windows)
+    else:
+        got = contract(windows, other, tuple(axes), places, (), ())
+        want = np.einsum(f"{names},y{joined}x->{rest}yx", windows, other)
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+def test_sums_of_windows_lie_as_the_windows_do() -> None:
+    rng = np.random.default_rng(0)
+    windows = rng.standard_normal((2, 3, 4, 4, 3, 3))
+    add = OverlapAdd((9, 9), (3, 3), (2, 2), (1, 1))
+    want = add(windows)
+    lying = np.ascontiguousarray(windows.transpose(0, 2, 3, 4, 5, 1)).transpose(0, 5, 1, 2, 3, 4)
+    got = add(lying)
+    same_bits(got, want)
+    assert got.strides[1] == got.itemsize

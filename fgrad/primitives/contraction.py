@@ -193,6 +193,10 @@ def contract(
         if not left_contract:
             answer = np.multiply.outer(left, right)
             return answer
+        if any([x.ndim > 2 and not x.flags.c_contiguous for x in (left, right)]):
+            return _contract_apart(
+                left, right, left_free, contracted_left, contracted_right, right_free
+            )
         first = _grouped(left, left_free, contracted_left, math.prod(m), k)
         second = _grouped(right, contracted_right, right_free, k, math.prod(n))
         if not m and not n:
@@ -217,6 +221,58 @@ def contract(
     answer = np.empty((*batch, *m, *n), left.dtype)
     np.matmul(one, two, out=answer.reshape((*batch, math.prod(m), math.prod(n))))
     return answer
+
+
+def _contract_apart(
+    left: np.ndarray[Any, Any],
+    right: np.ndarray[Any, Any],
+    left_free: list[int],
+    left_contract: list[int],
+    right_contract: list[int],
+    right_free: list[int],
+) -> Any:
+    """A product without batch axes of operands whose axes may lie apart, as those of windows do.
+
+    Such an operand is copied in the order in which it lies, and in whichever layout has the longer runs;
+    the free axes of the result come in that order, too.
+    """
+    pairs = list(zip(left_contract, right_contract, strict=True))
+    # A pair lies where the larger operand, which is the dearer one to copy, has it.
+    larger = (left, 0) if left.size >= right.size else (right, 1)
+    pairs.sort(key=lambda pair: -larger[0].strides[pair[larger[1]]])
+    rows = sorted(left_free, key=lambda axis: -left.strides[axis])
+    columns = sorted(right_free, key=lambda axis: -right.strides[axis])
+    first = _as_matrix(left, rows, [i for i, _ in pairs])
+    second = _as_matrix(right, columns, [j for _, j in pairs])
+    answer = np.empty(
+        [x.shape[a] for x, axes in ((left, rows), (right, columns)) for a in axes], left.dtype
+    )
+    np.dot(first, second.T, out=answer.reshape((len(first), len(second))))
+    if rows == left_free and columns == right_free:
+        return answer
+    now = [rows.index(a) for a in left_free] + [len(rows) + columns.index(a) for a in right_free]
+    return answer.transpose(now)
+
+
+def _as_matrix(x: np.ndarray[Any, Any], rows: list[int], columns: list[int]) -> Any:
+    """A matrix of `x`, in either order of its memory; axes come as they lie."""
+    m, n = (math.prod([x.shape[a] for a in axes]) for axes in (rows, columns))
+    if _run(x, (*rows, *columns)) >= _run(x, (*columns, *rows)):
+        return x.transpose((*rows, *columns)).reshape((m, n))
+    return x.transpose((*columns, *rows)).reshape((n, m)).T
+
+
+def _run(x: np.ndarray[Any, Any], axes: Sequence[int]) -> int:
+    """How many elements a copy in this order of axes moves in one loop."""
+    length, reach = 1, 0
+    for axis in reversed(axes):
+        if x.shape[axis] == 1:
+            continue
+        if length > 1 and x.strides[axis] != reach:
+            break
+        length *= x.shape[axis]
+        reach = x.strides[axis] * x.shape[axis]
+    return length
 
 
 def _grouped(

@@ -84,7 +84,11 @@ class OverlapAdd(Linear):
         count = len(self.window)
         lead = x.ndim - 2 * count
         counts = x.shape[lead : lead + count]
-        total = np.zeros((*x.shape[:lead], *self.sizes), x.dtype)
+        # Its axes lie in memory as those of the windows do.
+        order = sorted(range(lead + count), key=lambda axis: -abs(x.strides[axis]))
+        shape = (*x.shape[:lead], *self.sizes)
+        memory = np.zeros([shape[axis] for axis in order], x.dtype)
+        total = memory.transpose([order.index(axis) for axis in range(lead + count)])
         if not math.prod(counts):
             return total
         for place in itertools.product(*map(range, self.window)):
