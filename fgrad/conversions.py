@@ -24,10 +24,12 @@ from fgrad.errors import (
 )
 from fgrad.source_info import here
 from fgrad.tracing import (
+    ONE_ANSWER,
     RecordedTracer,
     Tracer,
     concrete,
     describe_unknown,
+    described,
     in_words,
     make_known,
     refuse,
@@ -97,7 +99,8 @@ def to_bool(tracer: Tracer) -> bool:
     """``bool(x)``: what ``if x:`` asks for."""
     if tracer.size != 1:
         raise ShapeError(
-            f"the truth value of an array of shape {tracer.shape} is ambiguous ({here()}); use .any() or .all()"
+            f"the truth value of a {described(tracer)}, is ambiguous, since it has {tracer.size} elements "
+            f"({here()}); {ONE_ANSWER}"
         )
     known = concrete(tracer)
     if known is None:
@@ -139,9 +142,11 @@ def to_int(tracer: Tracer) -> int:
     _one_element(tracer, "int(x)")
     known = concrete(tracer)
     if known is None:
+        whole = tracer.dtype.kind in "iub"
+        compute = "leave int() out, since x holds an integer" if whole else "use x.astype(int)"
         raise TracerIntegerConversionError(
             f"int(x) needs the value of {describe_unknown(tracer)}, which is unknown while tracing ({here()}); "
-            f"use x.astype(int), or {make_known(tracer)}"
+            f"to compute with it, {compute}; to use it as a size or as a number of steps, {make_known(tracer)}"
         )
     return int(known)
 

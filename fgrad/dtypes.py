@@ -165,6 +165,21 @@ def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return _TO_32.get(dtype, dtype)
 
 
+_OF_NUMPY = {
+    "O": "objects",
+    "U": "strings",
+    "S": "bytes",
+    "T": "strings",
+    "M": "dates",
+    "m": "times",
+}
+
+
+def _as_given(dtype: Any) -> str:
+    """A dtype as a user gave it."""
+    return dtype.__name__ if isinstance(dtype, type) else repr(dtype)
+
+
 def as_dtype(dtype: Any, what: str = "dtype") -> np.dtype[Any]:
     """`dtype` as a supported, canonical NumPy dtype.
 
@@ -180,9 +195,16 @@ def as_dtype(dtype: Any, what: str = "dtype") -> np.dtype[Any]:
     if result not in SUPPORTED and not admit(result):
         native = result.newbyteorder("=")
         if native not in SUPPORTED:
+            elsewhere = _OF_NUMPY.get(result.kind)
+            remedy = (
+                f"; arrays of {elsewhere} are NumPy's, as np.array(x).astype({_as_given(dtype)}) makes them"
+                if elsewhere
+                else ""
+            )
             raise DTypeError(
                 f"{what}={result} is not supported: fgrad computes with bool, integers of 8 to 64 bits, "
                 "float16, float32, float64, complex64 and complex128, and the real types of ml_dtypes"
+                f"{remedy}"
             )
         result = native
     return canonical(result)

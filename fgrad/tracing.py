@@ -45,6 +45,9 @@ _LISTED = 5
 _NOTHING = object()
 _levels = itertools.count(1)
 _open_body: ContextVar[Recording | None] = ContextVar("fgrad_open_body", default=None)
+#: How NumPy's message about the truth of an array begins, and what to do.
+_AMBIGUOUS = "The truth value of an array with more than one element"
+ONE_ANSWER = "use .any() or .all() for one answer, or fgrad.numpy.where to choose for each element"
 #: The innermost open body, or None.
 innermost_body = _open_body.get
 
@@ -322,6 +325,12 @@ class Trace:
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         self.alive = False
+        if type(error) is ValueError and str(error).startswith(_AMBIGUOUS):
+            # NumPy says so of the values that a derivative is taken at.
+            raise errors.ShapeError(
+                "the truth value of an array with more than one element is ambiguous, in "
+                f"{self.title}, at {source_text(raised_at(traceback))}; {ONE_ANSWER}"
+            ).with_traceback(traceback) from None
         refusal = self.refusal
         if refusal is None:
             return
@@ -596,9 +605,13 @@ def unknown_level(value: Any) -> Tracer:
 
 def describe_unknown(value: Any) -> str:
     """A tracer of unknown value in the user's words: type, transform, function, argument, line."""
-    tracer = unknown_level(value)
+    return f"a {described(unknown_level(value))}"
+
+
+def described(tracer: Tracer) -> str:
+    """A tracer in the user's words."""
     trace = tracer._trace
-    text = f"a {in_words(tracer.aval)}"
+    text = in_words(tracer.aval)
     source = getattr(tracer, "source", None)
     if source is not None:
         text += f", computed at {source_text(source)}"

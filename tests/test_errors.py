@@ -419,7 +419,7 @@ def test_static_arguments() -> None:
     refused(kind, lambda: by_number(x3, [3, 1]), *words)
     refused(kind, lambda: by_name(x3, [3, 1]), *words)
     refused(kind, lambda: by_name(x3, shape=[3, 1]), *words)
-    refused(kind, lambda: by_name(x3, shape=x3), who, "shape", "ndarray")
+    refused(kind, lambda: by_name(x3, shape=x3), who, "shape", "array of shape (3,)")
     kind = errors.ArgnumsError
     refused(
         kind, lambda: fgrad.jit(reshaped, static_argnums=2), who, "static_argnums=2", "2 positional"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,7 +27,7 @@ from fgrad.primitives.scatter import (
     ScatterSet,
 )
 from fgrad.primitives.shape import index_shape
-from fgrad.source_info import here
+from fgrad.source_info import here, warn
 from fgrad.tracing import Tracer, concrete, describe_unknown
 
 _SCATTERS: dict[str, Any] = {
@@ -442,11 +441,10 @@ def cast(values: Any, dtype: np.dtype[Any], what: str) -> Any:
         return values
     known_kind = own.weak and own.dtype.kind == "i" and kind_of(dtype) in "iu"
     if not known_kind and not np.can_cast(own.dtype, dtype, "same_kind"):
-        warnings.warn(
+        warn(
             f"{what}: values of dtype {own.dtype} are cast to {dtype}, the dtype of x, which loses a part of "
             f"them ({here()}); convert x or the values first",
             FutureWarning,
-            stacklevel=4,
         )
     return convert(values, dtype)
 

@@ -15,7 +15,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.array import Array, shares_writable, snapshot, value, wrap
 from fgrad.avals import Shape, ShapeDtypeStruct, aval_of
-from fgrad.errors import ArgumentError
+from fgrad.errors import ArgumentError, DTypeError
 from fgrad.numpy._direct import created_array
 from fgrad.numpy._support import (
     ArrayLike,
@@ -240,6 +240,11 @@ def _has_negative_zero(number: Any) -> bool:
 def _default(dtype: Any, name: str) -> np.dtype[Any]:
     if dtype is None:
         return dtypes.canonical(dtypes.FLOAT64)
+    if type(dtype) is int:
+        raise DTypeError(
+            f"{name}: dtype={dtype} is not a dtype; give the sizes of a shape as one tuple, as in "
+            f"fnp.{name}((2, {dtype}))"
+        )
     return dtypes.as_dtype(dtype, f"{name}: dtype")
 
 

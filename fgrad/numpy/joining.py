@@ -27,8 +27,16 @@ from fgrad.primitives.shape import concatenation, static_index
 from fgrad.tracing import Tracer
 
 
-def items_of(arrays: Any, name: str) -> list[Any]:
-    """The arrays to join: those of a sequence, or the rows of an array."""
+def items_of(arrays: Any, name: str, second: Any = None) -> list[Any]:
+    """The arrays to join: those of a sequence, or the rows of an array.
+
+    `second` is the argument behind them, which is taken for another array where it is one.
+    """
+    if isinstance(second, (np.ndarray, Tracer)) and second.ndim:
+        raise ArgumentError(
+            f"{name}: the second argument is an array of shape {second.shape}; give all arrays as one list, as in "
+            f"fnp.{name}([x, y])"
+        )
     if isinstance(arrays, (list, tuple)):
         items = [operand(x, name) for x in arrays]
     elif isinstance(arrays, (np.ndarray, Tracer)):
@@ -118,7 +126,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike = None) -> A
         answer = joined_arrays(arrays, axis)
         if answer is not None:
             return answer
-    items = items_of(arrays, "concatenate")
+    items = items_of(arrays, "concatenate", axis)
     if axis is None:
         # Lines of numbers may be joined too.
         items, axis = [reshape(x, (aval_of(x).size,)) for x in items], 0
@@ -195,7 +203,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike = None)
         if answer is not None:
             return answer
     _no_out(out, "stack")
-    return wrap(_stacked(items_of(arrays, "stack"), axis, dtype, "stack"))  # type: ignore[no-any-return]
+    return wrap(_stacked(items_of(arrays, "stack", axis), axis, dtype, "stack"))  # type: ignore[no-any-return]
 
 
 def _no_out(out: Any, name: str) -> None:
@@ -230,7 +238,8 @@ def vstack(tup: Any, dtype: DTypeLike = None) -> Array:
     Array([[0, 1],
            [0, 1]], dtype=int64)
     """
-    return wrap(joined([_with_rank(x, 2) for x in items_of(tup, "vstack")], 0, dtype, "vstack"))  # type: ignore[no-any-return]
+    items = [_with_rank(x, 2) for x in items_of(tup, "vstack", dtype)]
+    return wrap(joined(items, 0, dtype, "vstack"))  # type: ignore[no-any-return]
 
 
 def hstack(tup: Any, dtype: DTypeLike = None) -> Array:
@@ -252,7 +261,7 @@ def hstack(tup: Any, dtype: DTypeLike = None) -> Array:
     >>> fnp.hstack([fnp.arange(2), fnp.arange(2)])
     Array([0, 1, 0, 1], dtype=int64)
     """
-    items = [_with_rank(x, 1) for x in items_of(tup, "hstack")]
+    items = [_with_rank(x, 1) for x in items_of(tup, "hstack", dtype)]
     axis = 0 if len(shape_of(items[0])) == 1 else 1
     return wrap(joined(items, axis, dtype, "hstack"))  # type: ignore[no-any-return]
 
@@ -277,7 +286,7 @@ def dstack(tup: Any, dtype: DTypeLike = None) -> Array:
     (1, 2, 2)
     """
     items = []
-    for x in items_of(tup, "dstack"):
+    for x in items_of(tup, "dstack", dtype):
         x = _with_rank(x, 2)
         shape = shape_of(x)
         items.append(reshape(x, (*shape, 1)) if len(shape) == 2 else x)

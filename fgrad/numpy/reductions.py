@@ -9,7 +9,7 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import aval_of
-from fgrad.errors import DTypeError
+from fgrad.errors import ArgumentError, DTypeError
 from fgrad.numpy._direct import reduced_array
 from fgrad.numpy._reducing import Axis, extremum, in_dtype, masked, over_axes, place
 from fgrad.numpy._support import (
@@ -25,6 +25,7 @@ from fgrad.numpy._support import (
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import Sum
 from fgrad.primitives.reduction import All, Any_, Argmax, Argmin, Max, Min, Prod
+from fgrad.tracing import Tracer
 from fgrad.primitives.sums import sum_over_axis
 
 _multiply = np.multiply.reduce
@@ -213,6 +214,14 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 # ---- extrema -----------------------------------------------------------------------------------
 
 
+def _refuse_second(axis: Any, name: str, of_two: str) -> None:
+    """Python's functions of these names take several numbers."""
+    if isinstance(axis, float) or (isinstance(axis, (np.ndarray, Tracer)) and axis.ndim):
+        raise ArgumentError(
+            f"{name}: axis is {axis!r}; give an integer, or use fnp.{of_two}(x, y) for the {name}imum of two arrays"
+        )
+
+
 def max(
     a: ArrayLike,
     axis: Axis = None,
@@ -261,6 +270,7 @@ def max(
         if answer is not None:
             return answer
     refuse_out(out, "max")
+    _refuse_second(axis, "max", "maximum")
     x = operand(a, "max", "a")
     return wrap(extremum(Max, p.maximum, "max", x, axis, keepdims, initial, where))  # type: ignore[no-any-return]
 
@@ -313,6 +323,7 @@ def min(
         if answer is not None:
             return answer
     refuse_out(out, "min")
+    _refuse_second(axis, "min", "minimum")
     x = operand(a, "min", "a")
     return wrap(extremum(Min, p.minimum, "min", x, axis, keepdims, initial, where))  # type: ignore[no-any-return]
 

@@ -153,7 +153,25 @@ def leaf_value(
                 f"{where} is an object of class {type(leaf).__name__}; give static_argnums=0, or register the class "
                 "with fgrad.tree_util.register_pytree_node_class"
             ) from None
-        raise type(error)(f"{where} {str(error).removeprefix('an argument ')}") from None
+        remedy = _remedy(error, leaf, transform, name()) if what == "argument" else ""
+        raise type(error)(f"{where} {str(error).removeprefix('an argument ')}{remedy}") from None
+
+
+_CLOSURE = "close over it, or bind it with functools.partial"
+_REMEDIES = {
+    "jit": f"; name it in static_argnums, or {_CLOSURE}",
+    "vmap": f"; pass it whole, with None in in_axes, or {_CLOSURE}",
+    "grad": f"; leave it out of argnums, or {_CLOSURE}",
+    "value_and_grad": f"; leave it out of argnums, or {_CLOSURE}",
+}
+
+
+def _remedy(error: Exception, leaf: Any, transform: str, name: str) -> str:
+    """How a value that is no array gets into a function."""
+    if type(error) is not NonArrayError or isinstance(leaf, (str, bytes)):
+        return ""
+    # A part of an argument has a path for a name.
+    return _REMEDIES.get(transform, "") if name.isidentifier() else f"; {_CLOSURE}"
 
 
 def leaf_values(

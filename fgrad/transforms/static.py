@@ -6,9 +6,12 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from fgrad import _tree
 from fgrad.errors import ArgnumsError, StaticArgumentError
 from fgrad.source_info import function_text
+from fgrad.tracing import Tracer, described
 from fgrad.transforms._arguments import signature_names
 
 
@@ -44,11 +47,37 @@ class Static:
             except TypeError:
                 name = signature_names(f, place + 1)[place] if isinstance(place, int) else place
                 raise StaticArgumentError(
-                    f"{transform} of {function_text(f)}: static argument {name} is {_short(given)} of type "
-                    f"{type(given).__name__}, which cannot be hashed; pass a tuple instead of a list, or make "
-                    "it a traced argument"
+                    f"{transform} of {function_text(f)}: static argument {name} is {_unhashable(given)}"
                 ) from None
         return tuple((place, _tree.static_key(given), given) for place, given in items)
+
+
+def _unhashable(given: Any) -> str:
+    """What a value is that cannot be static, and what to do."""
+    if isinstance(given, Tracer):
+        return (
+            f"a {described(given)}; its value is not fixed, as that of a static argument must be: leave it out of "
+            "static_argnums and static_argnames, or pass a Python number"
+        )
+    if isinstance(given, np.ndarray):
+        return (
+            f"an array of shape {given.shape}, and arrays are compared by their elements; leave it out of "
+            "static_argnums and static_argnames, so that it is traced, or close over it"
+        )
+    for kind, remedy in _HASHABLE.items():
+        if isinstance(given, kind):
+            return f"the {kind.__name__} {_short(given)}, which cannot be hashed; pass {remedy}"
+    return (
+        f"{_short(given)} of type {type(given).__name__}, which cannot be hashed; define __hash__ and __eq__ of "
+        "its class, or make it a traced argument"
+    )
+
+
+_HASHABLE: dict[type, str] = {
+    list: "a tuple, or make it a traced argument",
+    dict: "tuple(d.items()), or make it a traced argument",
+    set: "a frozenset",
+}
 
 
 def _short(x: Any) -> str:

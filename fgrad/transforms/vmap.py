@@ -239,6 +239,11 @@ def vmap(
             names = names or argument_leaf_names(f, args, kwargs)
             shape = aval_of(v).shape
             if not -len(shape) <= axis < len(shape):
+                if i >= len(_tree.leaves(args)):
+                    raise MappedAxisError(
+                        f"{where}: arguments by keyword are mapped along axis 0, but {names[i]} has shape {shape}; "
+                        "pass it by position, with None in in_axes, or bind it with functools.partial"
+                    )
                 raise MappedAxisError(
                     f"{where}: in_axes asks for axis {axis} of {names[i]}, which has shape {shape}; give an "
                     "axis that it has, or None to pass it whole"
@@ -344,9 +349,14 @@ def _in_axes(
     where = f"vmap of {function_text(f)}"
     axes: list[int | None] = []
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-        raise MappedAxisError(
-            f"{where}: in_axes has {len(in_axes)} entries for {len(args)} positional arguments; give one entry each"
+        count = f"{len(args)} positional argument{'s' * (len(args) != 1)}"
+        keywords = (
+            f"; what is given by keyword ({listed(sorted(kwargs))}) has no entry and is mapped along axis 0: pass it "
+            "by position to say otherwise"
+            if kwargs
+            else "; give one entry each"
         )
+        raise MappedAxisError(f"{where}: in_axes has {len(in_axes)} entries for {count}{keywords}")
     entries = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
     for entry, arg, name in zip(entries, args, signature_names(f, len(args)), strict=True):
         try:
