@@ -32,7 +32,9 @@ PHILOX = "philox"
 KEY_WORDS = {THREEFRY: 2, PHILOX: 4}
 
 _UINT32 = np.dtype(np.uint32)
-_DRAWS: dict[str, Any] = {THREEFRY: threefry_draws, PHILOX: philox_draws}
+_FILL_BITS = {THREEFRY: threefry_draws.fill_bits, PHILOX: philox_draws.fill_bits}
+_FILL_UNITS = {THREEFRY: threefry_draws.fill_units, PHILOX: philox_draws.fill_units}
+_FILL_NORMALS = {THREEFRY: threefry_draws.fill_normals, PHILOX: philox_draws.fill_normals}
 
 
 class KeyedDraw(NonDifferentiable, abstract=True):
@@ -82,7 +84,7 @@ class RandomBits(KeyedDraw):
         return self.shape, np.dtype(f"u{self.width // 8}")
 
     def fill(self, keys: NDArray, out: NDArray) -> None:
-        _DRAWS[self.implementation].fill_bits(keys, out)
+        _FILL_BITS[self.implementation](keys, out)
 
 
 @parameters
@@ -97,7 +99,7 @@ class RandomUnits(KeyedDraw):
         return self.shape, self.dtype
 
     def fill(self, keys: NDArray, out: NDArray) -> None:
-        _DRAWS[self.implementation].fill_units(keys, out)
+        _FILL_UNITS[self.implementation](keys, out)
 
 
 @parameters
@@ -112,7 +114,7 @@ class RandomNormals(KeyedDraw):
         return self.shape, self.dtype
 
     def fill(self, keys: NDArray, out: NDArray) -> None:
-        _DRAWS[self.implementation].fill_normals(keys, out)
+        _FILL_NORMALS[self.implementation](keys, out)
 
 
 @parameters
