@@ -193,6 +193,31 @@ def test_what_a_module_says_it_has_it_has(name: str) -> None:
         assert hasattr(module, public)
 
 
+def test_programs_find_recorded_calls_by_the_primitives_of_jax() -> None:
+    code = """
+import fgrad.compat
+fgrad.compat.install()
+import jax, jax.numpy as jnp
+from jax.custom_derivatives import custom_jvp_call_p
+from jax.experimental.pjit import pjit_p
+from jax.extend.core.primitives import jit_p
+
+@jax.custom_jvp
+def f(x):
+    return jnp.sin(x)
+
+f.defjvp(lambda primals, tangents: (f(primals[0]), tangents[0]))
+(outer,) = jax.make_jaxpr(jax.jit(lambda x: f(x)))(1.0).eqns
+assert outer.primitive == pjit_p and outer.primitive == jit_p
+assert outer.primitive != custom_jvp_call_p
+(call,) = outer.params["jaxpr"].jaxpr.eqns
+assert call.primitive == custom_jvp_call_p and call.primitive != pjit_p
+(sine,) = call.params["call_jaxpr"].jaxpr.eqns
+assert sine.primitive == jax.lax.sin_p
+"""
+    in_a_process(code)
+
+
 # ---- primitives of programs for JAX ------------------------------------------------------------------
 
 

@@ -7,8 +7,6 @@ from fgrad.transforms.call import Call
 from fgrad.transforms.custom_jvp import CustomJVPCall
 from fgrad.transforms.custom_vjp import CustomVJPCall
 
-__all__ = ["CallKind", "custom_jvp_call_p", "custom_vjp_call_p", "jit_p"]
-
 
 class CallKind:
     """A kind of calls, to which the primitive of every such call is equal.
