@@ -28,6 +28,7 @@ SECTIONS = {
     "workloads-all-cores": ("benchmarks.bench_workloads", False),
     "compile": ("benchmarks.bench_compile", True),
     "random": ("benchmarks.bench_random", True),
+    "random-all-cores": ("benchmarks.bench_random", False),
     "loops": ("benchmarks.bench_loops", True),
     "startup": ("benchmarks.bench_startup", False),
 }

@@ -22,6 +22,8 @@ Draw = Callable[[Any, Any, int], Any]
 #: What to draw, with a module such as `fgrad.random`, and how far rounding may lead apart. XLA's
 #: inverse error function has eleven digits in the tails.
 DRAWS: dict[str, tuple[Draw, float]] = {
+    "bits uint64": (lambda r, key, n: r.bits(key, (n,), "uint64"), 0.0),
+    "bits uint32": (lambda r, key, n: r.bits(key, (n,), "uint32"), 0.0),
     "uniform float64": (lambda r, key, n: r.uniform(key, (n,), "float64"), 0.0),
     "uniform float32": (lambda r, key, n: r.uniform(key, (n,), "float32"), 0.0),
     "normal float64": (lambda r, key, n: r.normal(key, (n,), "float64"), 1e-11),

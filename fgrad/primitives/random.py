@@ -5,7 +5,7 @@ draws as it would alone. There are no derivatives towards a key.
 
 =============  =====================================================================================
 threefry2x32   two words; the bits of JAX with its ``jax_threefry_partitionable``
-philox         four words; NumPy's generator, two to five times faster
+philox         four words; NumPy's generators, three to eight times faster
 =============  =====================================================================================
 """
 
