@@ -18,6 +18,7 @@ import fgrad.numpy as fnp
 from fgrad import conversions
 from fgrad.array import Array, plain, value, wrap
 from fgrad.avals import aval_of
+from fgrad.dtypes import BOOL
 from fgrad.errors import ArgumentError, InPlaceError, MemoryLayoutError
 from fgrad.numpy import protocols
 from fgrad.numpy._direct import on_one_array, on_two_arrays
@@ -100,6 +101,15 @@ def _unary(apply: Elementwise) -> Callable[[Any], Any]:
     return on_one_array(apply.compute, operator)
 
 
+def _to_the_power(x: Any, y: Any) -> Any:
+    """``x ** y``, for which NumPy takes the square of an array of booleans, of 8 bits, where y is 2."""
+    if type(y) is int and y == 2:
+        own = aval_of(x)
+        if own.shape and own.dtype == BOOL:
+            return p.square(x)
+    return raised(x, y)
+
+
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": p.add,
     "sub": p.sub,
@@ -107,7 +117,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "truediv": p.div,
     "floordiv": p.floor_divide,
     "mod": p.remainder,
-    "pow": raised,
+    "pow": _to_the_power,
     "matmul": matmul,
     "and": p.bitwise_and,
     "or": p.bitwise_or,
@@ -126,7 +136,7 @@ _COMPARISON: dict[str, Callable[[Any, Any], Any]] = {
 #: What these compute of arrays.
 _COMPUTED: dict[Callable[..., Any], Callable[..., Any]] = {
     matmul: matmul_of_arrays,
-    raised: raised_of_arrays,
+    _to_the_power: raised_of_arrays,
 }
 _UNARY: dict[str, Elementwise] = {
     "neg": p.neg,

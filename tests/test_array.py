@@ -600,7 +600,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "minus": (lambda x, y: x - y, lambda x, y: x - y),
     "reflected": (lambda x, y: 2 - x, lambda x, y: 2 - x),
     "power": (lambda x, y: x**y, lambda x, y: x**y),
-    "square": (lambda x, y: x**2, lambda x, y: np.power(x, 2)),
+    "square": (lambda x, y: x**2, lambda x, y: x**2),
     "power of a number": (lambda x, y: 2**x, lambda x, y: 2**x),
     "product": (lambda x, y: x @ y, lambda x, y: x @ y),
     "matmul": (lambda x, y: fnp.matmul(x, y), lambda x, y: np.matmul(x, y)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -43,3 +45,31 @@ def test_a_count_that_rounding_would_change_stays() -> None:
     assert fnp.arange(1e17, 1e17 + 40000, 16.0).shape == (2500,)
     got = fgrad.jit(lambda: fnp.arange(1e17, 1e17 + 40000, 16.0))()
     np.testing.assert_array_equal(got, np.arange(1e17, 1e17 + 40000, 16.0))
+
+
+BASES = [np.array([True, False]), np.True_, np.array([2, 3], np.int8), np.array([2, 3], np.uint8)]
+BASES += [np.array([2, 3]), np.array([1.5, 2], np.float32), np.float32(2), np.int8(3)]
+EXPONENTS = [2, 0, 1, 3, 2.0, 0.5, True, np.int8(2), np.array([2, 1]), np.array([True, False])]
+EXPONENTS += [np.True_, np.int64(2), np.uint8(2), np.float32(2)]
+
+
+@pytest.mark.parametrize("base", BASES, ids=repr)
+@pytest.mark.parametrize("exponent", EXPONENTS, ids=repr)
+def test_powers_have_the_dtypes_of_numpy(base: Any, exponent: Any) -> None:
+    for power, xp_power in (
+        (lambda x, y: x**y, lambda x, y: x**y),
+        (fnp.power, np.power),
+        (lambda x, y: y**x, lambda x, y: y**x),
+        (np.power, np.power),
+    ):
+        want = xp_power(base, exponent)
+        x = fnp.asarray(base)
+        for got in (
+            power(x, exponent),
+            fgrad.jit(lambda a, power=power: power(a, exponent))(x),
+            fgrad.vmap(lambda a, power=power: power(a, exponent))(fnp.stack([x, x]))[0],
+            # NumPy's square of booleans depends on the exponent, which is unknown here.
+            *([] if want.dtype == np.int8 and x.dtype == bool else [fgrad.jit(power)(x, exponent)]),
+        ):
+            assert got.dtype == np.asarray(want).dtype
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6)
