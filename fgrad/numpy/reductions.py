@@ -25,8 +25,8 @@ from fgrad.numpy._support import (
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import Sum
 from fgrad.primitives.reduction import All, Any_, Argmax, Argmin, Max, Min, Prod
-from fgrad.tracing import Tracer
 from fgrad.primitives.sums import sum_over_axis
+from fgrad.tracing import Tracer
 
 _multiply = np.multiply.reduce
 _maximum, _minimum = np.maximum.reduce, np.minimum.reduce

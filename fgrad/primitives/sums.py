@@ -20,7 +20,6 @@ _reduce: Callable[..., Any] = np.add.reduce
 LONGEST = 64
 #: Matrices of fewer elements are multiplied by one thread.
 ONE_THREAD = 9216
-_LEAST = 4
 # Sums in parts pay for many rows only, and NumPy handles very long or wide ones as fast.
 _MANY_ROWS, _LONGEST_IN_PARTS, _WIDEST = 256, 512, 128
 
@@ -52,23 +51,22 @@ def way_to_sum(shape: tuple[int, ...], axes: tuple[int, ...]) -> Way | None:
         return None
     if number == rank:
         size = math.prod(shape)
-        return Way(True, 1, size, (), True) if 2 <= size <= LONGEST else None
+        return Way(True, 1, size, (), True) if 0 < size <= LONGEST else None
     if axes[0] == rank - number and axes[-1] == rank - 1:
         kept = shape[: axes[0]]
         count, length = math.prod(kept), math.prod(shape[axes[0] :])
-        if count < _LEAST or length < 2:
+        short = length <= LONGEST
+        in_parts = count >= _MANY_ROWS and length <= _LONGEST_IN_PARTS and _equal_part(length)
+        if not count * length or not (short or in_parts):
             return None
-        if length > LONGEST and (
-            count < _MANY_ROWS or length > _LONGEST_IN_PARTS or not _equal_part(length)
-        ):
-            return None
-        return Way(True, count, length, kept, length <= LONGEST and count * length < ONE_THREAD)
+        return Way(True, count, length, kept, short and count * length < ONE_THREAD)
     if axes[0] == 0 and axes[-1] == number - 1:
         kept = shape[number:]
         count, length = math.prod(kept), math.prod(shape[:number])
-        at_once = count * length < ONE_THREAD
-        few = count <= _WIDEST and length >= _MANY_ROWS
-        if count < 2 or length < _LEAST or not (at_once or few):
+        in_parts = length >= _MANY_ROWS and 1 < count <= _WIDEST
+        # NumPy sums a single column pairwise.
+        at_once = count * length < ONE_THREAD and (count > 1 or length <= LONGEST)
+        if not count * length or not (at_once or in_parts):
             return None
         return Way(False, count, length, kept, at_once)
     return None
