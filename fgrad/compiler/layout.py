@@ -2,8 +2,7 @@
 
 NumPy runs one loop over the axes along which all operands lie alike, and calls it again for every step
 along the others. Points in space, of shape (..., 3), broadcast against each other leave it loops of three
-elements, and so do sums over the last axis. With that axis in front, the loops run along a long one, and
-the sum is that of three arrays. Sums of fewer than eight numbers are taken in the same order either way.
+elements, and so do extrema over the last axis. With that axis in front, the loops run along a long one.
 """
 
 from __future__ import annotations
@@ -20,15 +19,18 @@ from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import Select
 from fgrad.primitives.families import Elementwise, Reshape, Sum
 from fgrad.primitives.reduction import All, Any_, Max, Min, Prod
+from fgrad.primitives.sums import way_to_sum
 from fgrad.tracing import Primitive
 
 _REDUCTIONS = (Sum, Max, Min, Prod, All, Any_)
-# From eight numbers on, NumPy adds along the last axis in another order.
+# Longer loops cost little more than their elements.
 _LONGEST = 7
 # Arrays with fewer elements are not worth it.
 _FEWEST = 1 << 12
 # Nanoseconds: to start a loop, to start one that reduces, to move an element between the layouts.
 _LOOP, _REDUCING_LOOP, _MOVE = 8.0, 15.0, 2.0
+# What must be saved for each element.
+_WORTH = 0.5
 
 
 @parameters
@@ -98,6 +100,10 @@ class _Frame:
             and len(self.shape) - 1 in primitive.axes
         )
 
+    def takes_products(self, eqn: Eqn) -> bool:
+        """Whether a sum is a product with ones, which has no loop for each row."""
+        return way_to_sum(self.shape, eqn.primitive.axes) is not None
+
     def whole_shape(self, atom: Atom) -> Shape:
         """The shape of an operand with all axes of the frame."""
         shape = atom.aval.shape
@@ -121,6 +127,8 @@ class _Frame:
                         into.add(atom)
                 saved += self.loops_saved(masks) * _LOOP
             elif self.reduces(eqn):
+                if type(eqn.primitive) is Sum and self.takes_products(eqn):
+                    continue
                 mask = [axis in eqn.primitive.axes for axis in range(len(self.shape))]
                 saved += self.loops_saved([mask]) * _REDUCING_LOOP
             else:
@@ -136,7 +144,7 @@ class _Frame:
 
     def moved(self) -> Jaxpr:
         """The program with the axis in front, or as it was."""
-        if not self.members or self.saved() < _MOVE * self.size:
+        if not self.members or self.saved() < _WORTH * self.size:
             return self.jaxpr
         self.eqns: list[Eqn] = []
         #: Members and operands with the axis in front.
