@@ -15,6 +15,8 @@ from fgrad.errors import ConfigError
 _DEFAULTS: dict[str, Any] = {
     "enable_x64": True,
     "disable_jit": False,
+    # Compiled programs as they were recorded, operation by operation: to see whether a fault is the compiler's.
+    "disable_most_optimizations": False,
     "check_jaxprs": False,
     "debug_nans": False,
     "debug_stale": False,
@@ -157,6 +159,7 @@ class Config:
     enable_x64: bool
     check_jaxprs: bool
     debug_nans: bool
+    disable_most_optimizations: bool
     debug_key_reuse: bool
     default_prng_impl: str
     index_out_of_range: str
@@ -182,6 +185,10 @@ class Config:
                 self.update(name, text if value is None else value)
             except ConfigError as error:
                 raise ConfigError(f"environment variable {variable}={text}: {error}") from None
+
+    def optimizes(self) -> bool:
+        """Whether programs are compiled to something else than the operations they were recorded with."""
+        return self.enable_x64 and not self.disable_most_optimizations
 
     def _refresh(self) -> None:
         switches.enable_x64 = self.enable_x64
@@ -356,7 +363,12 @@ class Config:
     def key(self) -> tuple[Any, ...]:
         """The flags that change what a trace looks like: part of every trace's cache key."""
         # Written out, as this is read at every call of a compiled function; in the order of TRACE_FLAGS.
-        return (self.enable_x64, self.default_prng_impl, self.index_out_of_range)
+        return (
+            self.enable_x64,
+            self.default_prng_impl,
+            self.index_out_of_range,
+            self.disable_most_optimizations,
+        )
 
 
 class _Values(Mapping[str, Any]):
@@ -379,7 +391,12 @@ class _Values(Mapping[str, Any]):
 
 
 #: The flags of `Config.key`, by name.
-TRACE_FLAGS = ("enable_x64", "default_prng_impl", "index_out_of_range")
+TRACE_FLAGS = (
+    "enable_x64",
+    "default_prng_impl",
+    "index_out_of_range",
+    "disable_most_optimizations",
+)
 config = Config()
 
 _jit_disabled: ContextVar[bool] = ContextVar("fgrad_jit_disabled", default=False)

@@ -236,9 +236,31 @@ def test_compiled_programs_are_bit_identical_to_eager_ones(seed: int) -> None:
     x, y = rng.normal(size=(2, 2, 3))
     before = x.copy(), y.copy()
     want = program(fnp.asarray(x), fnp.asarray(y))
-    for got, expected in zip(fgrad.jit(program)(x, y), want, strict=True):
-        same_bits(got, expected)
-    np.testing.assert_array_equal((x, y), before)
+    for optimized in (True, False):
+        fgrad.config.update("disable_most_optimizations", not optimized)
+        try:
+            results = fgrad.jit(program)(x, y)
+            source = fgrad.jit(program).lower(x, y).source
+        finally:
+            fgrad.config.update("disable_most_optimizations", False)
+        assert optimized or "out=" not in source
+        for got, expected in zip(results, want, strict=True):
+            same_bits(got, expected)
+        np.testing.assert_array_equal((x, y), before)
+
+
+def test_a_change_of_the_flag_compiles_anew() -> None:
+    f = fgrad.jit(lambda x: fnp.exp(x) * 2.0 + 1.0)
+    x = np.arange(3.0)
+    assert "*= " in f.lower(x).source
+    want = f(x)
+    fgrad.config.update("jax_disable_most_optimizations", True)
+    try:
+        assert "*= " not in f.lower(x).source
+        same_bits(f(x), want)
+    finally:
+        fgrad.config.update("jax_disable_most_optimizations", False)
+    assert "*= " in f.lower(x).source
 
 
 # ---- looks for NaN -----------------------------------------------------------------------------

@@ -77,7 +77,9 @@ class Executable:
 
 def emitted_form(simplified: Jaxpr) -> Jaxpr:
     """A simplified program with its clusters fused, in the order of its statements."""
-    return checked(gather_silent(fuse(simplified) if config.enable_x64 else simplified))
+    if config.disable_most_optimizations:
+        return simplified
+    return checked(gather_silent(fuse(simplified) if config.optimizes() else simplified))
 
 
 def guards_of(jaxpr: Jaxpr) -> frozenset[Var] | None:
@@ -88,7 +90,8 @@ def guards_of(jaxpr: Jaxpr) -> frozenset[Var] | None:
     """
     unsplit = len(jaxpr.eqns) <= STATEMENTS_PER_FUNCTION
     pure = not any(eqn.primitive.effectful for eqn in jaxpr.eqns)
-    return place_guards(jaxpr) if unsplit and pure else None
+    wanted = unsplit and pure and not config.disable_most_optimizations
+    return place_guards(jaxpr) if wanted else None
 
 
 def _show_source(owner: Executable, filename: str, source: str) -> None:

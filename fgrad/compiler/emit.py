@@ -226,7 +226,7 @@ class Emitter:
             return name
         value = float(atom.value)
         small = aval.size <= _SMALL and abs(value) <= _LARGEST_NUMBER
-        if small and config.enable_x64 and _takes_arrays(eqn.primitive):
+        if small and config.optimizes() and _takes_arrays(eqn.primitive):
             # Zeros of both signs are equal.
             key = value or value.hex(), dtype.char
             known = self._by_key.get(key)
@@ -337,7 +337,7 @@ class Emitter:
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             self._names[var] = self.constant(const, "constant")
         parameters = [self.var(v) for v in jaxpr.invars]
-        if config.enable_x64:
+        if config.optimizes():
             self._overwritten = overwritten_operands(jaxpr)
         blocks = self.blocks(jaxpr)
         results = self.results(jaxpr)

@@ -46,11 +46,13 @@ def prepared(jaxpr: Jaxpr) -> Jaxpr:
     """The program as it is emitted, made once."""
     known: Any = jaxpr.derived.get("prepared")
     if known is None:
-        program = simplified(jaxpr)
-        apart = split_loops(program)
-        if apart is not program:
-            program = simplified(apart)
-        if config.enable_x64:
+        program = jaxpr
+        if not config.disable_most_optimizations:
+            program = simplified(jaxpr)
+            apart = split_loops(program)
+            if apart is not program:
+                program = simplified(apart)
+        if config.optimizes():
             program = rewritten(program)
         known = jaxpr.derived["prepared"] = checked(program)
     return known  # type: ignore[no-any-return]
@@ -86,7 +88,7 @@ def split_loops(jaxpr: Jaxpr) -> Jaxpr:
             zeros.update(eqn.outputs)
         rule = getattr(eqn.primitive, "parts", None)
         program = None
-        if rule is not None and config.enable_x64:
+        if rule is not None and config.optimizes():
             program = rule(eqn.silent, tuple([a in zeros for a in eqn.inputs]))
         if program is not None:
             eqn = eqn._replace(primitive=Parts(_at(program, eqn)))

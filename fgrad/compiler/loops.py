@@ -34,7 +34,7 @@ _MOST_PROGRAMS = 8
 def can_write(bodies: Sequence[Jaxpr]) -> bool:
     """Whether bodies may become statements of the program around them."""
     # In 32-bit mode statements are calls of implementations, which is what a function of its own is for.
-    return bool(config.enable_x64) and sum(map(_length, bodies)) <= LONGEST_BODY
+    return config.optimizes() and sum(map(_length, bodies)) <= LONGEST_BODY
 
 
 def _length(jaxpr: Jaxpr) -> int:

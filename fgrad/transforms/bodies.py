@@ -143,7 +143,14 @@ def _content(jaxpr: Jaxpr) -> Any:
             numbers[v] = len(numbers)
         rows.append((eqn.primitive, eqn.source, eqn.silent, *inputs))
     outs = [literal_key(a) if type(a) is Literal else numbers[a] for a in jaxpr.outvars]
-    return config.enable_x64, jaxpr.name, jaxpr.in_avals, tuple(rows), tuple(outs)
+    return (
+        config.optimizes(),
+        config.enable_x64,
+        jaxpr.name,
+        jaxpr.in_avals,
+        tuple(rows),
+        tuple(outs),
+    )
 
 
 def coerced(operands: Sequence[Any], avals: Sequence[Aval]) -> list[Any]:
