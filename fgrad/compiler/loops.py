@@ -6,7 +6,7 @@ where they lie in the arrays that hold those of all steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,11 @@ from fgrad.compiler.fission import prepared
 from fgrad.compiler.fuse import fuse
 from fgrad.compiler.guards import place_guards, place_guards_in_loop
 from fgrad.compiler.order import gather_silent
+from fgrad.compiler.plan import same_bits_in_place
 from fgrad.config import config
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, last_uses, sub_jaxprs
-from fgrad.primitives.families import Convert
+from fgrad.primitives.contraction import DotGeneral
+from fgrad.primitives.families import Convert, Ufunc
 
 # Longer bodies are functions of their own.
 LONGEST_BODY = 1000
@@ -121,10 +123,7 @@ class Writer:
     ) -> set[Var]:
         """The carries that each step changes itself, since it reads them no more after an update."""
         maker = {v: e for e in body.eqns for v in e.outputs}
-        root: dict[Any, Any] = {}
-        for eqn in body.eqns:
-            if eqn.primitive.view and type(eqn.inputs[0]) is Var:
-                root[eqn.outputs[0]] = root.get(eqn.inputs[0], eqn.inputs[0])
+        root = _roots(body)
         shown = [root.get(a, a) for a in next_carry]
         found = set()
         for var, out in zip(carry, next_carry, strict=True):
@@ -140,6 +139,46 @@ class Writer:
                     found.add(var)
                     self.emitter.in_place.add(out)
         return found
+
+    def renewed(
+        self,
+        body: Jaxpr,
+        carry: Sequence[Var],
+        next_carry: Sequence[Any],
+        entries: Sequence[Any] = (),
+    ) -> set[Var]:
+        """The carries whose next values are computed where the old ones lie, which nothing reads any more."""
+        index = {v: i for i, e in enumerate(body.eqns) for v in e.outputs}
+        root = _roots(body)
+        last: dict[Any, int] = {}
+        for i, eqn in enumerate(body.eqns):
+            last.update({root.get(a, a): i for a in eqn.inputs if type(a) is Var})
+        results = [root.get(a, a) for a in (*next_carry, *entries)]
+        last.update(dict.fromkeys([a for a in results if type(a) is Var], len(body.eqns)))
+        found = set()
+        for var, out in zip(carry, next_carry, strict=True):
+            if out not in index or out in self.emitter.in_place or results.count(out) > 1:
+                continue
+            for made in self.made_over(body, out, index):
+                i = index[made]
+                read = last.get(var, -1)
+                if read > i or (read == i and not _reads_in_step(body.eqns[i], var)):
+                    break
+                self.emitter.write_to(made, self.emitter.var(var))
+                found.add(var)
+        return found
+
+    def made_over(self, body: Jaxpr, var: Var, index: dict[Var, int]) -> Iterator[Var]:
+        """A variable, what it is written over, what that is written over, and so on."""
+        known: Var | None = var
+        while known is not None:
+            eqn = body.eqns[index[known]]
+            named = known is not var and known.name is not None
+            if named or not _fills_arrays(eqn):
+                return
+            yield known
+            position = self.emitter.overwritten(known)
+            known = None if position is None else eqn.inputs[position]
 
     def statements(self, body: Jaxpr) -> list[str]:
         """The lines of a body, inside of the statement that is written."""
@@ -206,7 +245,9 @@ def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str]
     stacks = eqn.outputs[loop.carries :]
     body = writer.enter(body, lambda body: place_guards_in_loop(body, loop.consts, loop.carries))
     writer.pass_in(consts, given[0])
-    writer.begin(carry, given[1], writer.updated(body, carry, carried_on, entries))
+    changed = writer.updated(body, carry, carried_on, entries)
+    changed |= writer.renewed(body, carry, carried_on, entries)
+    writer.begin(carry, given[1], changed)
     for stack in stacks:
         dtype = emitter.dtype(stack.aval.dtype)
         writer.write(f"{emitter.var(stack)} = np.empty({stack.aval.shape}, {dtype})")
@@ -218,7 +259,7 @@ def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str]
         targets.append(emitter.var(var))
         arrays.append(f"{emitter.atom(row)}{back}{'.tolist()' if var in counted else ''}")
     places: list[Var | None] = []
-    made = {v for e in body.eqns for v in e.outputs}
+    made = {v: i for i, e in enumerate(body.eqns) for v in e.outputs}
     placed: set[Any] = set()
     for stack, entry in zip(stacks, entries, strict=True):
         name = entry.name if type(entry) is Var else None
@@ -230,6 +271,8 @@ def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str]
             if entry in made and entry not in placed:
                 placed.add(entry)
                 emitter.write_to(entry, emitter.var(place))
+                for var in writer.made_over(body, entry, made):
+                    emitter.write_to(var, emitter.var(place))
     step = Var(Aval((), np.dtype(np.int64)))
     if None in places:
         count = f"{loop.length - 1}, -1, -1" if reverse else str(loop.length)
@@ -273,7 +316,8 @@ def write_while(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str
     writer.pass_in(condition.invars[: loop.condition_consts], condition_consts)
     writer.pass_in(body.invars[: loop.body_consts], body_consts)
     carry = body.invars[loop.body_consts :]
-    writer.begin(carry, start, writer.updated(body, carry, body.outvars))
+    changed = writer.updated(body, carry, body.outvars)
+    writer.begin(carry, start, changed | writer.renewed(body, carry, body.outvars))
     for var, other in zip(carry, condition.invars[loop.condition_consts :], strict=True):
         emitter.rename(other, emitter.var(var))
     writer.silence([condition, body])
@@ -383,10 +427,7 @@ def owned_results(
     Those in `written` lie in an array of the results of all steps.
     """
     foreign = {*body.invars, *body.constvars, *written}
-    root: dict[Any, Any] = {}
-    for eqn in body.eqns:
-        if eqn.primitive.view and type(eqn.inputs[0]) is Var:
-            root[eqn.outputs[0]] = root.get(eqn.inputs[0], eqn.inputs[0])
+    root = _roots(body)
     seen: set[Any] = set()
     owned = []
     for atom in results:
@@ -394,6 +435,33 @@ def owned_results(
         owned.append(type(atom) is Literal or not atom.aval.shape or not shares)
         seen.add(atom)
     return owned
+
+
+def _roots(body: Jaxpr) -> dict[Any, Any]:
+    """What views show."""
+    root: dict[Any, Any] = {}
+    for eqn in body.eqns:
+        if eqn.primitive.view and type(eqn.inputs[0]) is Var:
+            root[eqn.outputs[0]] = root.get(eqn.inputs[0], eqn.inputs[0])
+    return root
+
+
+def _fills_arrays(eqn: Eqn) -> bool:
+    """Whether an equation can put its result into an array that exists."""
+    primitive = eqn.primitive
+    if not eqn.outputs[0].aval.shape:
+        return False
+    return type(primitive) is DotGeneral or (
+        isinstance(primitive, Ufunc) and isinstance(primitive.function, np.ufunc)
+    )
+
+
+def _reads_in_step(eqn: Eqn, var: Var) -> bool:
+    """Whether an equation reads each element of a variable no later than it writes that of its result."""
+    (out,) = eqn.outputs
+    if not isinstance(eqn.primitive, Ufunc) or not same_bits_in_place(out.aval, 1):
+        return False
+    return var in eqn.inputs and var.aval == out.aval
 
 
 def _with_python_rows(body: Jaxpr, start: int) -> tuple[Jaxpr, set[Var]]:

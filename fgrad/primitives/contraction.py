@@ -121,6 +121,9 @@ class DotGeneral(Bilinear):
         simple = self._as_dot(emit, left, right)
         if simple is not None:
             return f"{simple})"
+        flat = self._as_flat_dot(emit, left, right)
+        if flat is not None:
+            return flat
         if not self.left_contract and not self.left_batch:
             outer = all(aval.shape for aval in emit.operands)
             return f"np.multiply{'.outer' if outer else ''}({left}, {right})"
@@ -141,9 +144,44 @@ class DotGeneral(Bilinear):
         second = f"{right}.T" if self.right_contract == (1,) else right
         return f"{first}.dot({second}"
 
+    def _as_flat_dot(self, emit: Any, left: str, right: str) -> str | None:
+        """A small product over neighbouring axes as one of matrices, which spares the look at strides."""
+        one, other = emit.operands
+        shape = self.abstract_eval(one, other).shape
+        if self.left_batch or not self.left_contract or not shape:
+            return None
+        if one.size + other.size + math.prod(shape) > _SMALL_PRODUCT:
+            return None
+        first = _flat_text(one, left, self.left_contract, False)
+        second = _flat_text(other, right, self.right_contract, True)
+        if first is None or second is None:
+            return None
+        (left_text, rows), (right_text, columns) = first, second
+        product = f"{left_text}.dot({right_text})"
+        return product if shape == (rows, columns) else f"{product}.reshape({shape})"
+
 
 #: The primitive of these parameters, made once.
 contraction = functools.lru_cache(1024)(DotGeneral)
+
+
+#: Products of no more elements cost less than finding out how to compute them.
+_SMALL_PRODUCT = 1 << 16
+
+
+def _flat_text(
+    aval: Aval, name: str, contract: Axes, contract_first: bool
+) -> tuple[str, int] | None:
+    """An operand as a matrix of its free and its contracted axes, and how many free elements there are."""
+    rank, count = len(aval.shape), len(contract)
+    contracted = math.prod([aval.shape[axis] for axis in contract])
+    free = math.prod([n for axis, n in enumerate(aval.shape) if axis not in contract])
+    leads = contract == tuple(range(count))
+    if not leads and contract != tuple(range(rank - count, rank)):
+        return None
+    shape = (contracted, free) if leads else (free, contracted)
+    text = name if aval.shape == shape else f"{name}.reshape{shape}"
+    return (text if leads == contract_first else f"{text}.T"), free
 
 
 def _shift(axes: Axes) -> Axes:
