@@ -16,12 +16,13 @@ from fgrad.array import value, wrap
 from fgrad.compiler.contractions import plain_products
 from fgrad.compiler.fission import prepared
 from fgrad.compiler.layout import Arrange, move_short_axes
-from fgrad.compiler.matrices import GradientOfParts, use_forms
+from fgrad.compiler.matrices import GradientOfParts, GradientOfSymmetricParts, use_forms
 from fgrad.compiler.parts import SumOfParts
 from fgrad.compiler.products import SumOfProducts, contract_sums, sum_of_products
 from fgrad.compiler.simplify import simplify
 from fgrad.ir.check import check_jaxpr
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
+from fgrad.primitives.cholesky import CholeskyGradient
 from fgrad.primitives.contraction import DotGeneral, contract
 from fgrad.primitives.shape import transpose
 from fgrad.primitives.windows import OverlapAdd
@@ -303,35 +304,63 @@ def test_a_multiple_of_the_identity_is_added_along_the_diagonal(number: float, d
         same_bits(got, want)
 
 
-def marginal_likelihood(root: Any, noise: Any, y: Any, columns: int) -> Any:
-    n = root.shape[0]
-    lower = fnp.linalg.cholesky(root @ root.T / n + noise * fnp.eye(n, dtype=root.dtype))
-    target = y if columns == 0 else y[:, None] * np.arange(1, columns + 1).astype(y.dtype)
-    alpha = fgrad.scipy.linalg.cho_solve((lower, True), target)
-    return 0.5 * fnp.sum(target * alpha) + fnp.sum(fnp.log(fnp.diag(lower)))
+def solved_with(lower: Any, y: Any) -> Any:
+    return fgrad.scipy.linalg.cho_solve((lower, True), y)
 
 
-@pytest.mark.parametrize(("columns", "parts"), [(0, True), (2, True), (30, False)])
+def half_solved(lower: Any, y: Any) -> Any:
+    return fgrad.scipy.linalg.solve_triangular(lower, y, lower=True)
+
+
+def columns_of(y: Any, count: int) -> Any:
+    return y[:, None] * np.linspace(1.0, 2.0, count).astype(y.dtype)
+
+
+FORMS = {
+    "quadratic form": (lambda lower, y: 0.5 * y @ solved_with(lower, y), GradientOfSymmetricParts),
+    "two columns": (
+        lambda lower, y: fnp.sum(columns_of(y, 2) * solved_with(lower, columns_of(y, 2))),
+        GradientOfSymmetricParts,
+    ),
+    "square of half": (
+        lambda lower, y: -fnp.sum(half_solved(lower, 3.0 * y) ** 2) / 7.0,
+        GradientOfSymmetricParts,
+    ),
+    "two sides": (lambda lower, y: fnp.tanh(y) @ solved_with(lower, y), GradientOfSymmetricParts),
+    "cube of half": (lambda lower, y: fnp.sum(half_solved(lower, y) ** 3), GradientOfParts),
+    "many columns": (
+        lambda lower, y: fnp.sum(columns_of(y, 30) * solved_with(lower, columns_of(y, 30))),
+        CholeskyGradient,
+    ),
+}
+WEIGHTS = {"positive": 1.0, "negative": -1.0, "mixed": np.linspace(-1.0, 1.0, 70), "zero": 0.0}
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_what_reaches_a_factor_in_parts_is_taken_in_parts(
-    columns: int, parts: bool, dtype: str
+    name: str, weight: str, dtype: str
 ) -> None:
+    form, primitive = FORMS[name]
     rng = np.random.default_rng(1)
     root = rng.standard_normal((70, 70)).astype(dtype)
     y = rng.standard_normal(70).astype(dtype)
     noise = np.asarray(0.5, dtype)
+    scales = np.asarray(WEIGHTS[weight], dtype)
 
-    def f(root: Any, noise: Any, y: Any) -> Any:
-        return fgrad.value_and_grad(lambda *a: marginal_likelihood(*a, columns), (0, 1, 2))(
-            root, noise, y
-        )
+    def likelihood(root: Any, noise: Any, y: Any) -> Any:
+        lower = fnp.linalg.cholesky(root @ root.T / 70 + noise * fnp.eye(70, dtype=root.dtype))
+        return form(lower, y) + fnp.sum(scales * fnp.log(fnp.diag(lower)))
 
+    f = fgrad.value_and_grad(likelihood, (0, 1, 2))
     jaxpr = prepared(fgrad.jit(f).lower(root, noise, y).jaxpr)
-    assert (GradientOfParts in kinds(jaxpr)) == parts
+    assert primitive in kinds(jaxpr)
     tolerance = 2e3 * np.finfo(dtype).eps
     want = fgrad.tree.leaves(f(root, noise, y))
     for got in (run(jaxpr, root, noise, y), fgrad.tree.leaves(fgrad.jit(f)(root, noise, y))):
         for one, other in zip(got, want, strict=True):
+            assert np.asarray(one).dtype == dtype
             np.testing.assert_allclose(one, other, tolerance, atol=tolerance * np.abs(other).max())
 
 

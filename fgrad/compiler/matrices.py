@@ -18,10 +18,11 @@ from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from fgrad.parameters import parameters
 from fgrad.primitives.cholesky import CholeskyGradient, between_inverses, mirror
 from fgrad.primitives.contraction import DotGeneral
-from fgrad.primitives.elementwise import sub
-from fgrad.primitives.families import Reshape, add, mul, neg
+from fgrad.primitives.elementwise import div, sub
+from fgrad.primitives.families import Reshape, absorbing_product, add, mul, neg
 from fgrad.primitives.linalg import Triangle
-from fgrad.primitives.shape import Concatenate, Embed, Eye
+from fgrad.primitives.shape import Concatenate, Embed, Eye, Transpose
+from fgrad.primitives.solve import TriangularSolve, lapack_routine
 from fgrad.tracing import Primitive
 
 # Of smaller matrices, a pass costs less than what saves it.
@@ -45,6 +46,42 @@ class GradientOfParts(Primitive):
         inside.reshape(-1)[:: len(factor) + 1] += np.diagonal(factor) * diagonal
         mirror(inside)
         return between_inverses(factor, inside)
+
+
+@parameters
+class GradientOfSymmetricParts(Primitive):
+    """`CholeskyGradient` of a diagonal and of products that L^T makes symmetric.
+
+    f[n, n] f[n] f[n, k] f[k, n] -> f[n, n]
+
+    The products come between the inverses already.
+    """
+
+    def abstract_eval(self, factor: Aval, *parts: Aval) -> Aval:  # type: ignore[override]
+        return factor
+
+    def impl(self, factor: Any, diagonal: Any, left: Any, right: Any) -> Any:
+        kind = factor.dtype.char
+        scales = np.diagonal(factor) * diagonal
+        turned = scales if scales[0] > 0 else -scales
+        matrix = np.zeros_like(factor, order="C")
+        flat = matrix.reshape(-1)[:: len(factor) + 1]
+        if turned.min() > 0:
+            # All is transposed, so that arrays in C order are in Fortran's: the product of the inverse's
+            # triangles, as LAPACK inverts.
+            flat[:] = np.sqrt(turned)
+            root = lapack_routine("trsm", kind)(
+                1.0, factor.T, matrix.T, side=0, lower=0, overwrite_b=1
+            )
+            inverse, _ = lapack_routine("lauum", kind)(root, lower=0, overwrite_c=1)
+            whole = inverse.T
+            whole *= 0.5 if scales[0] > 0 else -0.5
+            mirror(whole)
+        else:
+            flat[:] = scales
+            whole = between_inverses(factor, matrix)
+        multiply = lapack_routine("gemm", kind)
+        return multiply(0.5, right.T, left.T, beta=1.0, c=whole.T, overwrite_c=1).T
 
 
 def use_forms(jaxpr: Jaxpr) -> Jaxpr:
@@ -147,7 +184,8 @@ class _Walk:
             return False
         n = g.aval.shape[0]
         terms = self.terms(g)
-        diagonals, lefts, rights = [], [], []
+        diagonals: list[Atom] = []
+        products: list[tuple[Atom, Atom, bool]] = []
         for atom, negative in terms:
             maker = self.made_by.get(atom)
             diagonal = self.diagonal(atom)
@@ -157,20 +195,70 @@ class _Walk:
                 left, right = maker.inputs
                 if len(left.aval.shape) != 2 or len(right.aval.shape) != 2:
                     return self.stripped(eqn, terms)
-                lefts.append(self.apply(neg, (left,), eqn) if negative else left)
-                rights.append(right)
+                products.append((left, right, negative))
             else:
                 return self.stripped(eqn, terms)
-        columns = sum(a.aval.shape[1] for a in lefts)
-        if not diagonals or not lefts or columns * _FEW_COLUMNS > n:
+        columns = sum(left.aval.shape[1] for left, _, _ in products)
+        if not diagonals or not products or columns * _FEW_COLUMNS > n:
             return self.stripped(eqn, terms)
         diagonal = diagonals[0]
         for other in diagonals[1:]:
             diagonal = self.apply(add, (diagonal, other), eqn)
+        sources = self.symmetric(factor, products)
+        primitive: Any = GradientOfParts()
+        rights = [right for _, right, _ in products]
+        if sources is not None:
+            primitive = GradientOfSymmetricParts()
+            turn = TriangularSolve(True, conjugate_transpose=True)
+            solved = [self.apply(turn, (factor, source), eqn) for source in sources]
+            rights = [self.apply(Transpose((1, 0)), (x,), eqn) for x in solved]
+        lefts = [self.apply(neg, (x,), eqn) if negative else x for x, _, negative in products]
         left = lefts[0] if len(lefts) == 1 else self.apply(Concatenate(1), tuple(lefts), eqn)
         right = rights[0] if len(rights) == 1 else self.apply(Concatenate(0), tuple(rights), eqn)
-        self.make(GradientOfParts(), (factor, diagonal, left, right), eqn)
+        self.make(primitive, (factor, diagonal, left, right), eqn)
         return True
+
+    def symmetric(self, factor: Atom, products: list[tuple[Atom, Atom, bool]]) -> list[Atom] | None:
+        """The columns on the right of products of which the sum, L^T from the left, is symmetric.
+
+        What stands on the left was solved for with L^T: so the product with L^T is the right-hand side.
+        """
+        pairs: Counter[Any] = Counter()
+        columns = []
+        for left, right, negative in products:
+            solve = self.made_by.get(left)
+            transposed = self.made_by.get(right)
+            if solve is None or transposed is None or type(transposed.primitive) is not Transpose:
+                return None
+            adjoint = TriangularSolve(True, conjugate_transpose=True)
+            if solve.primitive != adjoint or solve.inputs[0] is not factor:
+                return None
+            (source,) = transposed.inputs
+            columns.append(source)
+            side = solve.inputs[1]
+            if self.unscaled(side) is not self.unscaled(source):
+                pairs[side, source, negative] += 1
+        matched = all(pairs[y, x, sign] == count for (x, y, sign), count in list(pairs.items()))
+        return columns if matched else None
+
+    def unscaled(self, atom: Atom) -> Atom:
+        """A value without the numbers that it is multiplied by."""
+        while True:
+            eqn = self.made_by.get(atom)
+            if eqn is None:
+                return atom
+            primitive, inputs = eqn.primitive, eqn.inputs
+            if primitive is neg or (type(primitive) is Reshape and _is_column(inputs[0], atom)):
+                atom = inputs[0]
+            elif primitive is mul or primitive is absorbing_product:
+                arrays = [a for a in inputs if a.aval.shape]
+                if len(arrays) != 1 or arrays[0].aval.shape != eqn.outputs[0].aval.shape:
+                    return atom
+                (atom,) = arrays
+            elif primitive is div and not inputs[1].aval.shape:
+                atom = inputs[0]
+            else:
+                return atom
 
     def stripped(self, eqn: Eqn, terms: list[tuple[Atom, bool]]) -> bool:
         """Whether terms were triangles: of their sum, the lower one alone is read."""
@@ -223,6 +311,12 @@ class _Walk:
         (source,) = maker.inputs
         fits = embed == Embed((slice(0, n * n, n + 1),), (n * n,)) and source.aval.shape == (n,)
         return source if fits else None
+
+
+def _is_column(vector: Atom, column: Atom) -> bool:
+    """Whether one is a vector and the other has it for its column, or the other way round."""
+    shapes = (vector.aval.shape, column.aval.shape)
+    return shapes[0] == (*shapes[1], 1) or shapes[1] == (*shapes[0], 1)
 
 
 def _is_identity(const: Any) -> bool:
