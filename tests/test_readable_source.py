@@ -54,7 +54,7 @@ def test_arguments_have_their_names() -> None:
     )
     right = statements(text).values()
     assert "params_w0_0 + x" in right
-    assert "np.add.reduce(params_layer_bias, axis=(0,))" in right
+    assert "params_layer_bias.dot(ones_2)" in right
     assert any(r.endswith("* rest_1") for r in right)
 
 

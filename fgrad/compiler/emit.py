@@ -19,6 +19,7 @@ from fgrad.compiler.plan import overwritten_operands
 from fgrad.compiler.runtime import alias, seal
 from fgrad.config import config
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, last_uses
+from fgrad.ir.uses import view_owners
 from fgrad.primitives.families import (
     LARGE_FOR_DOT,
     Convert,
@@ -450,22 +451,16 @@ class Emitter:
 
     def results(self, jaxpr: Jaxpr) -> list[str]:
         """The expressions to return: never an argument or constant itself, views sealed."""
-        roots: dict[Any, Any] = {}
-        views: set[Any] = set()
-        for eqn in jaxpr.eqns:
-            if eqn.primitive.view and type(eqn.inputs[0]) is Var:
-                source = eqn.inputs[0]
-                views.add(eqn.outputs[0])
-                roots[eqn.outputs[0]] = roots.get(source, source)
+        owners = view_owners(jaxpr.eqns)
         foreign = {*jaxpr.invars, *jaxpr.constvars}
         results = []
         seen: set[Any] = set()
         for atom in jaxpr.outvars:
             text = self.atom(atom)
             if type(atom) is Var and not atom.aval.weak:
-                if roots.get(atom, atom) in foreign or atom in seen:
+                if owners.get(atom, atom) in foreign or atom in seen:
                     text = f"{self.constant(alias, 'alias')}({text})"
-                elif atom in views:
+                elif atom in owners:
                     text = f"{self.constant(seal, 'seal')}({text})"
                 seen.add(atom)
             results.append(text)

@@ -22,6 +22,7 @@ import numpy as np
 
 from fgrad.avals import Aval
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from fgrad.ir.uses import count_reads
 from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import Select
 from fgrad.primitives.families import Convert, Elementwise, Reshape, Sum
@@ -277,9 +278,7 @@ class _Plan:
         """All equations in their new order, clusters as one."""
         jaxpr = self.jaxpr
         placed = [*self.others]
-        reads: dict[Any, int] = {}
-        for atom in (*[a for eqn in jaxpr.eqns for a in eqn.inputs], *jaxpr.outvars):
-            reads[atom] = reads.get(atom, 0) + 1
+        reads = count_reads(jaxpr)
         for cluster in self.clusters:
             position = 0
             for part in _parts(cluster.eqns):

@@ -15,6 +15,7 @@ from fgrad.blocks import run_blocks
 from fgrad.compiler.fuse import COMBINED_BY, Fused
 from fgrad.compiler.plan import same_bits_in_place
 from fgrad.ir.jaxpr import Eqn, Var
+from fgrad.ir.uses import view_owners
 from fgrad.primitives.families import Reshape, absorbing_product
 
 #: What the buffers, operands and results of a block may take together: the cache of one core.
@@ -69,14 +70,8 @@ class _Buffers:
         for eqn, axis in zip(body.eqns, primitive.made_axes, strict=True):
             self.axes[eqn.outputs[0]] = axis
         escapes = set(body.outvars)
-        self.root: dict[Any, Any] = {}
-        self.last: dict[Any, int] = {}
-        for index, eqn in enumerate(body.eqns):
-            for atom in eqn.inputs:
-                self.last[self.root.get(atom, atom)] = index
-            if eqn.primitive.view:
-                (source,) = eqn.inputs
-                self.root[eqn.outputs[0]] = self.root.get(source, source)
+        owners = view_owners(body.eqns)
+        last = {owners.get(a, a): i for i, eqn in enumerate(body.eqns) for a in eqn.inputs}
         #: The number of the buffer that holds a value, and what each buffer is like.
         self.number: dict[Any, int] = {}
         self.kinds: list[_Kind] = []
@@ -85,9 +80,9 @@ class _Buffers:
             (out,) = eqn.outputs
             kind = _Kind(out.aval.shape, out.aval.dtype, self.axes[out])
             dying = {
-                root
+                owner
                 for atom in eqn.inputs
-                if (root := self.root.get(atom, atom)) in self.number and self.last[root] == index
+                if (owner := owners.get(atom, atom)) in self.number and last[owner] == index
             }
             # In place only where elements meet their own kind: a stretched operand is read many times.
             same = {v for v in dying if self.kinds[self.number[v]] == kind}

@@ -14,6 +14,7 @@ import numpy as np
 
 from fgrad.avals import Aval
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from fgrad.ir.uses import count_reads
 from fgrad.parameters import parameters
 from fgrad.primitives.families import add
 from fgrad.primitives.shape import Embed, index_text
@@ -128,9 +129,7 @@ def gather_parts(jaxpr: Jaxpr) -> Jaxpr:
     """The program with sums of embedded arrays as single equations."""
     if not any(type(eqn.primitive) is Embed for eqn in jaxpr.eqns):
         return jaxpr
-    reads: dict[Any, int] = {}
-    for atom in (*[a for eqn in jaxpr.eqns for a in eqn.inputs], *jaxpr.outvars):
-        reads[atom] = reads.get(atom, 0) + 1
+    reads = count_reads(jaxpr)
     sums: dict[Any, _Sum] = {}
     absorbed: set[Any] = set()
     for eqn in jaxpr.eqns:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from fgrad.ir.passes import dce
+from fgrad.ir.uses import count_reads
 from fgrad.primitives.families import add
 from fgrad.primitives.shape import Concatenate, Embed
 
@@ -31,9 +32,7 @@ def join_pieces(jaxpr: Jaxpr) -> Jaxpr:
     """The program where sums of pieces that lie side by side are concatenations."""
     if sum(type(eqn.primitive) is Embed for eqn in jaxpr.eqns) < 2:
         return jaxpr
-    reads: dict[Any, int] = {}
-    for atom in (*[a for eqn in jaxpr.eqns for a in eqn.inputs], *jaxpr.outvars):
-        reads[atom] = reads.get(atom, 0) + 1
+    reads = count_reads(jaxpr)
     known: dict[Any, _Pieces] = {}
     eqns: list[Eqn] = []
     changed = False

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fgrad.avals import Aval
 from fgrad.compiler.fuse import Fused
 from fgrad.compiler.parts import SumOfParts
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Var
+from fgrad.ir.uses import view_owners
 from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.families import Elementwise, Reshape, Ufunc
 
@@ -29,25 +28,20 @@ def overwritten_operands(jaxpr: Jaxpr) -> dict[Var, int]:
     view of it is read later. Arguments and constants are never written to. A single element is not
     either: NumPy takes twice as long in its place.
     """
-    root: dict[Var, Var] = {}
+    owners = view_owners(jaxpr.eqns)
     last_read: dict[Var, int] = {}
     for index, eqn in enumerate(jaxpr.eqns):
-        for atom in eqn.inputs:
-            if type(atom) is Var:
-                last_read[root.get(atom, atom)] = index
-        if eqn.primitive.view and type(eqn.inputs[0]) is Var:
-            source = eqn.inputs[0]
-            root[eqn.outputs[0]] = root.get(source, source)
+        last_read.update({owners.get(a, a): index for a in eqn.inputs if type(a) is Var})
     end = len(jaxpr.eqns)
     for atom in jaxpr.outvars:
         if type(atom) is Var:
-            last_read[root.get(atom, atom)] = end
+            last_read[owners.get(atom, atom)] = end
     own: set[Var] = set()
     positions: dict[Var, int] = {}
     for index, eqn in enumerate(jaxpr.eqns):
         primitive = eqn.primitive
         if type(primitive) is Fused:
-            positions.update(_over_operands(eqn, index, own, root, last_read))
+            positions.update(_over_operands(eqn, index, own, owners, last_read))
             own.update(v for v in eqn.outputs if v.aval.shape)
             continue
         if primitive.multiple_results:
@@ -65,9 +59,9 @@ def overwritten_operands(jaxpr: Jaxpr) -> dict[Var, int]:
         own.add(out)
         if type(primitive) is SumOfParts:
             whole = eqn.inputs[0]
-            used_once = [root.get(a, a) for a in eqn.inputs].count(root.get(whole, whole)) == 1  # type: ignore[arg-type]
+            used_once = [owners.get(a, a) for a in eqn.inputs].count(owners.get(whole, whole)) == 1
             if primitive.places[0] is None and whole in own and used_once:
-                if last_read[root.get(whole, whole)] == index:
+                if last_read[owners.get(whole, whole)] == index:
                     positions[out] = 0
             continue
         if not isinstance(primitive, Ufunc) or not isinstance(primitive.function, np.ufunc):
@@ -79,7 +73,7 @@ def overwritten_operands(jaxpr: Jaxpr) -> dict[Var, int]:
                 type(atom) is Var
                 and atom in own
                 and atom.aval == out.aval
-                and last_read[root.get(atom, atom)] == index
+                and last_read[owners.get(atom, atom)] == index
             ):
                 positions[out] = position
                 break
@@ -87,36 +81,34 @@ def overwritten_operands(jaxpr: Jaxpr) -> dict[Var, int]:
 
 
 def _over_operands(
-    eqn: Eqn, index: int, own: set[Var], root: dict[Var, Var], last_read: dict[Var, int]
+    eqn: Eqn, index: int, own: set[Var], owners: dict[Var, Var], last_read: dict[Var, int]
 ) -> dict[Var, int]:
     """Which results of a cluster may take the place of an operand that is cut into the same blocks."""
     primitive: Fused = eqn.primitive
-    roots = [root.get(v, v) for v in eqn.inputs if type(v) is Var]
+    roots = [owners.get(v, v) for v in eqn.inputs if type(v) is Var]
     last_step: dict[Var, int] = {}
-    shown: dict[Any, Any] = {v: root.get(v, v) for v in eqn.inputs if type(v) is Var}
+    inside = view_owners(primitive.body.eqns)
     for step, member in enumerate(primitive.body.eqns):
         for atom in member.inputs:
             if type(atom) is Var:
-                last_step[shown.get(atom, atom)] = step
-        if member.primitive.view:
-            source = member.inputs[0]
-            shown[member.outputs[0]] = shown.get(source, source)
+                shown = inside.get(atom, atom)
+                last_step[owners.get(shown, shown)] = step
     positions: dict[Var, int] = {}
     for position, operand in enumerate(eqn.inputs):
         axis = primitive.in_axes[position]
         if type(operand) is not Var or operand not in own or axis is None:
             continue
         # Another block may be read through another view, before or after this one is written.
-        if roots.count(root.get(operand, operand)) > 1:
+        if roots.count(owners.get(operand, operand)) > 1:
             continue
-        if last_read[root.get(operand, operand)] != index:
+        if last_read[owners.get(operand, operand)] != index:
             continue
         for step, member in enumerate(primitive.body.eqns):
             (out,) = member.outputs
             fits = out.aval == operand.aval and primitive.made_axes[step] == axis
             fits = fits and same_bits_in_place(out.aval, primitive.size)
             if fits and out in eqn.outputs and out not in positions:
-                if step >= last_step[root.get(operand, operand)]:
+                if step >= last_step[owners.get(operand, operand)]:
                     positions[out] = position
                     break
     return positions

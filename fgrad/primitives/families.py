@@ -714,7 +714,6 @@ class Sum(Linear):
             return f"{emit.constant(summed, 'summed')}({x}, {self.axes})"
         one = emit.constant(ones(way.length, aval.dtype), f"ones_{way.length}")
         if not way.kept:
-            x = x if len(aval.shape) == 1 else f"{x}.reshape({way.length})"
             return f"{x}.dot({one})"
         if len(aval.shape) > 2:
             sizes = (way.how_many, way.length) if way.are_rows else (way.length, way.how_many)

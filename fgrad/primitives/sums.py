@@ -51,7 +51,7 @@ def way_to_sum(shape: tuple[int, ...], axes: tuple[int, ...]) -> Way | None:
         return None
     if number == rank:
         size = math.prod(shape)
-        return Way(True, 1, size, (), True) if 0 < size <= LONGEST else None
+        return Way(True, 1, size, (), True) if rank == 1 and 0 < size <= LONGEST else None
     if axes[0] == rank - number and axes[-1] == rank - 1:
         kept = shape[: axes[0]]
         count, length = math.prod(kept), math.prod(shape[axes[0] :])
@@ -111,8 +111,8 @@ def summed(x: Any, axis: Any, keepdims: bool = False) -> Any:
     (are_rows, count, length, kept, at_once), one, stretched = plan
     if at_once:
         if are_rows:
-            if x.ndim > 2 or not kept:
-                x = x.reshape((count, length) if kept else length)
+            if x.ndim > 2:
+                x = x.reshape(count, length)
             sums = x.dot(one)
         else:
             sums = one.dot(x if x.ndim == 2 else x.reshape(length, count))
