@@ -73,3 +73,79 @@ def test_powers_have_the_dtypes_of_numpy(base: Any, exponent: Any) -> None:
         ):
             assert got.dtype == np.asarray(want).dtype
             np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6)
+
+
+def agree(function: Any, *args: Any) -> None:
+    """A function of (xp, *args) in fgrad, eager and compiled, and in NumPy."""
+    want = function(np, *args)
+    for got in (
+        function(fnp, *[fnp.asarray(a) for a in args]),
+        fgrad.jit(lambda *xs: function(fnp, *xs))(*args),
+    ):
+        ours, numpys = fgrad.tree.leaves(got), fgrad.tree.leaves(want)
+        assert len(ours) == len(numpys)
+        for one, other in zip(ours, numpys, strict=True):
+            assert one.shape == np.shape(other)
+            assert one.dtype == np.asarray(other).dtype
+            np.testing.assert_allclose(np.asarray(one), other, rtol=1e-12)
+
+
+F32, F64 = np.float32([1.5, -2.0, 0.5]), np.array([0.25, 3.5, -1.0])
+EDGES: dict[str, tuple[Any, ...]] = {
+    "clip between a number and an array": (
+        lambda xp, x, y: xp.clip(x, -1.5, y),
+        np.array([4, 2, 0], np.uint8),
+        F32,
+    ),
+    "clip above an array": (
+        lambda xp, x, y: xp.clip(x, y, 2),
+        np.int8([1, 5, -7]),
+        np.int8([0, 0, 0]),
+    ),
+    "variables in columns, one observation": (lambda xp, x: xp.cov(x, rowvar=False), F64[None]),
+    "correlations of one observation": (lambda xp, x: xp.corrcoef(x, rowvar=False), F64[None]),
+    "positions in Fortran's order": (
+        lambda xp, i: xp.unravel_index(i, (2, 3, 4), order="F"),
+        np.array([[0, 23], [5, 7]]),
+    ),
+    "rolled along no axis": (lambda xp, x: xp.roll(x, 1, axis=()), F64),
+    "rolled by no shift": (lambda xp, x: xp.roll(x, (), axis=()), np.array([True, False])),
+    "repeated by an empty list": (lambda xp, x: xp.repeat(x, [], axis=0), np.zeros((0, 2))),
+    "sinc of integers": (lambda xp, x: xp.sinc(x), np.int8([0, 1, 3])),
+    "periodic coordinates of mixed dtypes": (
+        lambda xp, x, y, z: xp.interp(x, y, z, period=360.0),
+        F64,
+        np.float32([-1.36, -0.05, 0.68]),
+        F64,
+    ),
+    "booleans reflected about their ends": (
+        lambda xp, x: xp.pad(x, (1, 2), mode="symmetric", reflect_type="odd"),
+        np.array([False, True, True]),
+    ),
+    "no quantile of nothing": (lambda xp, x: xp.nanquantile(x, 0.3, axis=0), np.zeros((0, 3))),
+    "no percentile of no integers": (lambda xp, x: xp.nanpercentile(x, 30), np.zeros(0, int)),
+    "no steps": (lambda xp, x: xp.linspace(x, 2.0, 0, endpoint=False, retstep=True), F64),
+    "no step": (lambda xp, x: xp.linspace(x, 2.0, 1, retstep=True), F64),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("case", EDGES)
+def test_edges_agree_with_numpy(case: str) -> None:
+    agree(*EDGES[case])
+
+
+def test_quantiles_of_nothing_have_a_row_for_each_fraction() -> None:
+    # NumPy drops the axis of the fractions here.
+    x = fnp.zeros((0, 3))
+    assert fnp.nanquantile(x, fnp.asarray([0.2, 0.3]), axis=0).shape == (2, 3)
+    assert fnp.nanquantile(x, 0.2, axis=0, keepdims=True).shape == (1, 3)
+
+
+def test_bits_are_of_integers() -> None:
+    for call in (lambda x: fnp.packbits(x), lambda x: fnp.unpackbits(x)):
+        for run in (call, fgrad.jit(call)):
+            with pytest.raises(fgrad.errors.DTypeError, match="packbits"):
+                run(fnp.ones(3))
+    with pytest.raises(fgrad.errors.ArgumentError, match="order='K'"):
+        fnp.unravel_index(1, (2, 3), order="K")

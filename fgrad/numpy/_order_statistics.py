@@ -20,7 +20,7 @@ from fgrad.numpy._support import dtype_of, normal_axes, operand, shape_of
 from fgrad.numpy.averages import fitting_weights
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.cumulative import Cumsum
-from fgrad.primitives.families import Sum, reshape
+from fgrad.primitives.families import Full, Sum, reshape
 from fgrad.primitives.indexing import Gather
 from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import iota, static_index, transpose
@@ -160,7 +160,11 @@ def quantile_of(
     shape = shape_of(x)
     axes = normal_axes(axis, len(shape), name)
     if 0 in [shape[axis] for axis in axes]:
-        raise ShapeError(f"{name}: an array of shape {shape} has no elements to order")
+        if not skip_nan:
+            raise ShapeError(f"{name}: an array of shape {shape} has no elements to order")
+        rest = shape_of(merged_lanes(x, axes))[:-1]
+        dtype = aval_of(p.cast_to_float(x)).dtype
+        return finished(Full((*shape_of(q), *rest), np.nan, dtype)(), axes, shape, keepdims)
     lanes = merged_lanes(x, axes)
     last = len(shape_of(lanes)) - 1
     spread_q = reshape(q, (*shape_of(q), *(1,) * last))

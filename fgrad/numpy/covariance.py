@@ -24,7 +24,7 @@ def _variables(x: Any, rowvar: bool, name: str) -> Any:
         raise ShapeError(f"{name}: an array of shape {shape} has more than two axes")
     if len(shape) < 2:
         return reshape(x, (1, aval_of(x).size))
-    return x if rowvar or shape[0] == 1 else transpose(x, (1, 0))
+    return x if rowvar else transpose(x, (1, 0))
 
 
 def _weights(given: Any, count: int, what: str) -> Any:

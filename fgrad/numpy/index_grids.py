@@ -319,7 +319,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     return tuple(results)
 
 
-def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
+def unravel_index(indices: ArrayLike, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """Positions along each axis for positions of the flattened array.
 
     Parameters
@@ -328,11 +328,18 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
         Negative ones count from the end; ones out of range are clipped.
     shape : int or tuple of int
         The shape of the array.
+    order : {"C", "F"}
+        Whether the last or the first axis runs fastest in the flattened array.
 
     Returns
     -------
     tuple of Array
         One for each axis, of the shape of `indices`.
+
+    Raises
+    ------
+    ArgumentError
+        If `order` is another.
 
     Examples
     --------
@@ -348,11 +355,18 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     rest = convert(index, wide, aval_of(index).weak)
     rest = select(less(rest, 0), add(rest, total), rest)
     rest = minimum(maximum(rest, 0), max(total - 1, 0))
+    _check_order(order, "unravel_index")
+    fastest_first = sizes if order == "F" else sizes[::-1]
     found = []
-    for size in reversed(sizes):
-        found.append(remainder(rest, max(size, 1)))
+    for size in fastest_first:
+        found.append(wrap(remainder(rest, max(size, 1))))
         rest = floor_divide(rest, max(size, 1))
-    return tuple([wrap(position) for position in reversed(found)])
+    return tuple(found if order == "F" else found[::-1])
+
+
+def _check_order(order: Any, name: str) -> None:
+    if order not in ("C", "F"):
+        raise ArgumentError(f"{name}: order={order!r}; give 'C' or 'F'")
 
 
 def ravel_multi_index(
@@ -401,8 +415,7 @@ def ravel_multi_index(
         raise ArgumentError(
             f"{name}: {len(indices)} arrays of positions for {len(sizes)} axes; give one for each"
         )
-    if order not in ("C", "F"):
-        raise ArgumentError(f"{name}: order={order!r}; give 'C' or 'F'")
+    _check_order(order, name)
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
     if len(modes) != len(sizes) or any([m not in ("raise", "wrap", "clip") for m in modes]):
         raise ArgumentError(

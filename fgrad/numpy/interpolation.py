@@ -11,6 +11,7 @@ from fgrad.numpy._support import ArrayLike, operand
 from fgrad.numpy.reordering import taken
 from fgrad.primitives import elementwise as p
 from fgrad.primitives.families import shape_of
+from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate, static_index
 from fgrad.primitives.sorting import Argsort, Searchsorted
 
@@ -62,7 +63,8 @@ def interp(
     if period is not None:
         if left is not None or right is not None:
             raise ArgumentError("interp: a periodic function has no left or right; leave them out")
-        at, places, values = _periodic(at, places, values, p.abs_(operand(period, "interp")))
+        at, places, cycle = _in_one_dtype(at, places, p.abs_(operand(period, "interp")))
+        at, places, values = _periodic(at, places, values, cycle)
     size = aval_of(places).size
     first, last = static_index(values, (0,)), static_index(values, (size - 1,))
     if size > 1:
@@ -86,6 +88,12 @@ def interp(
     aval = aval_of(result)
     result = p.select(p.isnan(at), p.convert(at, aval.dtype, aval.weak), result)
     return wrap(result)  # type: ignore[no-any-return]
+
+
+def _in_one_dtype(*xs: Any) -> list[Any]:
+    """Coordinates in the widest dtype among them, so that remainders lose nothing."""
+    common = common_dtype([aval_of(x) for x in xs])
+    return [x if aval_of(x).weak else p.convert(x, common) for x in xs]
 
 
 def _periodic(at: Any, places: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:

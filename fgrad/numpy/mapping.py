@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from fgrad import _tree
 from fgrad.array import wrap
 from fgrad.avals import Shape
+from fgrad.dtypes import KeyDType
 from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, given_dtype, normal_axis, operand
 from fgrad.primitives.elementwise import convert
@@ -174,6 +176,7 @@ def vectorize(
     ----------
     pyfunc : callable, optional
         Without it, a decorator is returned. It is called once, with traced arrays, as under `fgrad.vmap`.
+        Arguments and results may also be arrays of random keys.
     otypes : str or list of dtype-like, optional
         The dtypes of the results; None keeps those of the function.
     doc : str, optional
@@ -221,8 +224,7 @@ def vectorize(
         places: list[int | str] = [i for i in range(len(args)) if i not in excluded]
         places += [name for name in kwargs if name not in excluded]
         given = [args[at] if isinstance(at, int) else kwargs[at] for at in places]
-        values = [operand(x, where) for x in given]
-        results = _over_batch(_partial(function, args, kwargs, places), values, core, where)
+        results = _over_batch(_partial(function, args, kwargs, places), given, core, where)
         if otypes is None:
             return results
         kinds = iter(otypes)
@@ -257,14 +259,40 @@ def _partial(
     return of_the_rest
 
 
+def _opened(x: Any, where: str) -> tuple[Any, Any]:
+    """An array, or the words of random keys and what makes keys of them."""
+    if not isinstance(getattr(x, "dtype", None), KeyDType):
+        return operand(x, where), None
+    (words,), keys = _tree.flatten(x)
+    return operand(words, where), keys
+
+
+def _closed(x: Any, keys: Any) -> Any:
+    return x if keys is None else keys.unflatten([x])
+
+
+def _with_words(core: Core, opened: Sequence[tuple[Any, Any]]) -> Core:
+    """Core axes where those of keys have one more, of their words: a name of digits is a fixed size."""
+    if len(core) != len(opened):
+        return core
+    return [
+        names if keys is None else (*names, str(shape_of(x)[-1]))
+        for names, (x, keys) in zip(core, opened, strict=True)
+    ]
+
+
 def _over_batch(
-    function: Callable[..., Any], values: list[Any], core: tuple[Core, Core] | None, where: str
+    function: Callable[..., Any], given: list[Any], core: tuple[Core, Core] | None, where: str
 ) -> Any:
+    opened = [_opened(x, where) for x in given]
+    values = [x for x, _ in opened]
     shapes = [shape_of(x) for x in values]
     sizes: dict[str, int] = {}
+    ranks = [0 if keys is None else 1 for _, keys in opened]
     if core is not None:
-        _check_core(core[0], shapes, sizes, "argument", where)
-    ranks = [len(names) for names in core[0]] if core is not None else [0] * len(values)
+        names = _with_words(core[0], opened)
+        _check_core(names, shapes, sizes, "argument", where)
+        ranks = [len(own) for own in names]
     batches = [shape[: len(shape) - rank] for shape, rank in zip(shapes, ranks, strict=True)]
     try:
         batch = np.broadcast_shapes(*batches)
@@ -284,17 +312,20 @@ def _over_batch(
         else:
             operands.append(wrap(reshape(broadcast_to(x, batch + inner), (count, *inner))))
             axes.append(0)
+    operands = [_closed(x, keys) for x, (_, keys) in zip(operands, opened, strict=True)]
     if any(axis is not None for axis in axes):
         results = vmap(function, in_axes=tuple(axes))(*operands)
         mapped = 1
     else:
         results, mapped = function(*operands), 0
     several = list(results) if isinstance(results, (tuple, list)) else [results]
-    inside = [operand(x, where) for x in several]
+    inside = [_opened(x, where) for x in several]
     if core is not None:
-        _check_core(core[1], [shape_of(x)[mapped:] for x in inside], sizes, "result", where)
+        shapes = [shape_of(x)[mapped:] for x, _ in inside]
+        _check_core(_with_words(core[1], inside), shapes, sizes, "result", where)
     outs = []
-    for x in inside:
+    for x, keys in inside:
         shape = shape_of(x)[mapped:]
-        outs.append(wrap(reshape(x, batch + shape) if mapped else broadcast_to(x, batch + shape)))
+        spread = reshape(x, batch + shape) if mapped else broadcast_to(x, batch + shape)
+        outs.append(_closed(wrap(spread), keys))
     return type(results)(outs) if isinstance(results, (tuple, list)) else outs[0]

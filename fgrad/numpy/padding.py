@@ -309,16 +309,20 @@ def _reflected(x: Any, axis: int, positions: Any, include_edge: bool, odd: bool)
     turns, places = np.divmod(positions, period)
     beyond = places >= size
     places = np.where(beyond, period - places - (1 if include_edge else 0), places)
-    even = _at(x, axis, places)
     if not odd:
-        return even
+        return _at(x, axis, places)
+    if aval_of(x).dtype == dtypes.BOOL:
+        # Booleans have no differences.
+        turned = _reflected(p.convert(x, dtypes.INT32), axis, positions, include_edge, odd)
+        return p.convert(turned, dtypes.BOOL)
+    even = _at(x, axis, places)
     # Each period adds twice the rise from end to end; its second half is turned about the last value.
     first, last = _ends(x, axis)
     line = along(axis, slice(None)), (1,) * (len(shape_of(x)) - axis - 1)
 
     def weights(numbers: Any) -> Any:
         dtype = aval_of(x).dtype
-        lined = np.asarray(numbers).astype(dtype if dtype.kind != "b" else dtypes.INT64)
+        lined = np.asarray(numbers).astype(dtype)
         lined.setflags(write=False)
         return reshape(lined, (*lined.shape, *line[1]))
 

@@ -133,9 +133,12 @@ def spaced(
         values, step = np.linspace(
             *ends, num, endpoint=endpoint, retstep=True, dtype=wanted, axis=axis
         )
-        return frozen(values), working.type(step) if not shape else step
+        return frozen(values), step if shape and intervals > 0 else working.type(step)
     delta = p.sub(last, first)
-    step = p.div(delta, float(intervals)) if intervals > 0 else p.mul(delta, math.nan)
+    if intervals > 0:
+        step = p.div(delta, float(intervals))
+    else:
+        step = working.type(math.nan)
     counts = reshape(p.convert(iota(num), working), (num, *(1,) * len(shape)))
     rows = p.add(p.mul(counts, step if intervals > 0 else delta), first)
     if endpoint and num > 1:

@@ -186,6 +186,8 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
             x = rolled(x, one, 0)
         return wrap(reshape(x, shape))  # type: ignore[no-any-return]
     axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
+    if not axes or not shifts:
+        return wrap(x)  # type: ignore[no-any-return]
     if len(shifts) != len(axes):
         if len(shifts) != 1 and len(axes) != 1:
             raise ShapeError(
@@ -315,6 +317,9 @@ def repeat(
         return wrap(_repeated(x, repeats, position))  # type: ignore[no-any-return]
     counts = operand(repeats, "repeat")
     aval = aval_of(counts)
+    if isinstance(repeats, (list, tuple)) and not repeats:
+        # An empty list has no type of its own.
+        counts, aval = p.convert(counts, dtypes.INT64), aval.with_dtype(dtypes.INT64)
     if dtypes.kind_of(aval.dtype) not in "iub":
         raise ArgumentError(f"repeat: repeats has dtype {aval.dtype}; give integers")
     if len(aval.shape) > 1 or (aval.shape and aval.shape[0] not in (1, size)):

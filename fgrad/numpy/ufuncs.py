@@ -25,6 +25,7 @@ from fgrad.numpy.types import finfo
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import special
 from fgrad.primitives.families import Elementwise
+from fgrad.primitives.promotion import common_dtype
 from fgrad.source_info import here
 
 Unary = Callable[[ArrayLike], Array]
@@ -528,6 +529,11 @@ def clip(
     limits = [None if limit is None else operand(limit, "clip") for limit in (low, high)]
     if low is None and high is None:
         return wrap(p.positive(x))  # type: ignore[no-any-return]
+    if low is not None and high is not None:
+        first, second = aval_of(limits[0]), aval_of(limits[1])
+        if first.weak != second.weak and not aval_of(x).weak:
+            # A Python number takes the dtype to which the arrays promote together.
+            x = p.convert(x, common_dtype([aval_of(x), first, second]))
     try:
         result = x if low is None else p.maximum(limits[0], x)
         return wrap(result if high is None else p.minimum(limits[1], result))  # type: ignore[no-any-return]

@@ -66,6 +66,8 @@ class PackBits(NonDifferentiable):
         return Aval((*x.shape[: self.axis], count, *x.shape[self.axis + 1 :]), _BYTE)
 
     def impl(self, x: Any) -> Any:
+        if x.dtype.kind not in "biu":
+            self.abstract_eval(aval_of(x))
         return np.packbits(x, self.axis, "little" if self.little else "big")
 
     def batch(self, size: int, args: Sequence[Any], mapped: Sequence[bool]) -> tuple[Any, Any]:
@@ -92,6 +94,8 @@ class UnpackBits(NonDifferentiable):
         return Aval((*x.shape[: self.axis], self.count, *x.shape[self.axis + 1 :]), _BYTE)
 
     def impl(self, x: Any) -> Any:
+        if x.dtype != _BYTE:
+            self.abstract_eval(aval_of(x))
         if not x.size:
             # NumPy leaves the zeros that follow no byte as they lie in memory.
             return np.zeros(self.abstract_eval(aval_of(x)).shape, _BYTE)

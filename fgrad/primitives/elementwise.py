@@ -366,11 +366,13 @@ class Sinc(Elementwise):
         return (lambda z, x: following(x),)
 
     def result_dtype(self, avals: Sequence[Aval]) -> np.dtype[Any]:
-        return sin.result_dtype(avals)
+        (x,) = avals
+        # NumPy multiplies by pi first, which makes integers of any size float64.
+        return x.dtype if dtypes.is_inexact(x.dtype) else dtypes.float_for(x.dtype)
 
     def compute(self, *values: Any) -> Any:
         (x,) = values
-        dtype = sin.result_dtype([aval_of(x)])
+        dtype = self.result_dtype([aval_of(x)])
         wide = np.complex128 if dtype.kind == "c" else np.float64
         t = np.pi * np.asarray(x, wide)
         order = self.order
