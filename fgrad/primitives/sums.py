@@ -35,12 +35,17 @@ class Way(NamedTuple):
     at_once: bool
 
 
-@functools.lru_cache(256)
-def ones(length: int, dtype: np.dtype[Any]) -> Any:
-    """A read-only array of ones."""
-    made = np.ones(length, dtype)
+@functools.cache
+def _most_ones(dtype: np.dtype[Any]) -> Any:
+    made = np.ones(ONE_THREAD, dtype)
     made.setflags(write=False)
     return made
+
+
+@functools.lru_cache(1024)
+def ones(length: int, dtype: np.dtype[Any]) -> Any:
+    """Fewer than `ONE_THREAD` ones, read-only, in memory that all of them share."""
+    return _most_ones(dtype)[:length]
 
 
 @functools.lru_cache(4096)
