@@ -23,7 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 #: How packages are named in the registry, where that differs.
-DISTRIBUTIONS = {"haiku": "dm-haiku", "pix": "dm-pix"}
+DISTRIBUTIONS = {"haiku": "dm-haiku", "jax_cosmo": "jax-cosmo", "pix": "dm-pix"}
 _INSTALL = "import fgrad.compat; fgrad.compat.install(); "
 _RUN = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
 #: Numbers are of 32 bits, and the sums in them are ordered differently.
