@@ -1,0 +1,1 @@
+"""Parts of JAX's implementation of its NumPy."""
