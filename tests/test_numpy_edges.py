@@ -149,3 +149,17 @@ def test_bits_are_of_integers() -> None:
                 run(fnp.ones(3))
     with pytest.raises(fgrad.errors.ArgumentError, match="order='K'"):
         fnp.unravel_index(1, (2, 3), order="K")
+
+
+def test_a_negative_base_has_a_slope_towards_complex_exponents() -> None:
+    x, y = np.array([-2.0, 1.5, -0.5]), np.array([0.5 + 1j, -1.0 + 0.25j, 2.0 - 1j])
+    want = np.power(x.astype(complex), y) * np.log(x.astype(complex))
+    for power in (fnp.power, lambda a, b: a**b):
+
+        def slope(b: Any, power: Any = power) -> Any:
+            return fgrad.jvp(lambda e: power(x, e), (b,), (np.ones(3, complex),))[1]
+
+        np.testing.assert_allclose(slope(y), want, rtol=1e-13)
+        np.testing.assert_allclose(fgrad.jit(slope)(y), want, rtol=1e-13)
+    weak = fgrad.jvp(lambda e: (-2.0) ** e, (0.5 + 1j,), (1.0 + 0j,))[1]
+    np.testing.assert_allclose(weak, (-2 + 0j) ** (0.5 + 1j) * np.log(-2 + 0j), rtol=1e-13)

@@ -117,6 +117,10 @@ def _power_base_slope(z: Any, x: Any, y: Any) -> Any:
 
 
 def _power_exponent_slope(z: Any, x: Any, y: Any) -> Any:
+    own = aval_of(z)
+    if own.dtype.kind == "c" and aval_of(x).dtype.kind != "c":
+        # A negative real base has a logarithm then.
+        x = convert(x, own.dtype, own.weak)
     # 0**y is 0 for every y > 0: its slope is 0, where log gives -inf.
     return mul(z, log(select(equal(x, 0.0), 1.0, x)))
 
