@@ -24,8 +24,9 @@ from fgrad.ir.check import check_jaxpr
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.primitives.cholesky import CholeskyGradient
 from fgrad.primitives.contraction import DotGeneral, contract
+from fgrad.primitives.families import Sum
 from fgrad.primitives.shape import transpose
-from fgrad.primitives.windows import OverlapAdd
+from fgrad.primitives.windows import OverlapAdd, window_counts
 
 
 def program(f: Any, *args: Any) -> Jaxpr:
@@ -506,3 +507,59 @@ def test_random_products_keep_their_values(
         np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
     for got, want in zip(fgrad.jit(f)(x), wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
+
+
+# ---- convolutions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (3, 1), (2, 2)])
+def test_windows_are_added_where_channels_lie_within(
+    stride: int, dilation: int, dtype: str
+) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((5, 3, 11, 12)).astype(dtype)
+    weights = rng.standard_normal((4, 3, 3, 2)).astype(dtype)
+    bias = rng.standard_normal(4).astype(dtype)
+
+    def loss(x: Any, weights: Any, bias: Any) -> Any:
+        y = fgrad.lax.conv_general_dilated(
+            x, weights, (stride, stride), "VALID", rhs_dilation=(dilation, dilation)
+        )
+        return fnp.sum(fnp.tanh(y + bias[:, None, None]))
+
+    gradient = fgrad.grad(loss, (0, 1, 2))
+    jaxpr = prepared(fgrad.jit(gradient).lower(x, weights, bias).jaxpr)
+    assert Arrange in kinds(jaxpr)
+    sums = [e for e in jaxpr.eqns if type(e.primitive) is Sum]
+    assert [e.primitive.axes for e in sums] == [(0, 1, 2)]
+    tolerance = 100 * np.finfo(dtype).eps
+    for got, want in zip(
+        fgrad.jit(gradient)(x, weights, bias), gradient(x, weights, bias), strict=True
+    ):
+        np.testing.assert_allclose(got, want, tolerance, atol=tolerance)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.lists(st.tuples(*[st.integers(1, 4)] * 3, st.integers(1, 9)), max_size=3),
+    st.lists(st.integers(1, 3), max_size=2),
+)
+def test_windows_are_added_one_by_one_in_any_layout(
+    seed: int, axes: list[tuple[int, int, int, int]], lead: list[int]
+) -> None:
+    rng = np.random.default_rng(seed)
+    window, strides, dilation, sizes = zip(*axes, strict=True) if axes else ((),) * 4
+    counts = window_counts(sizes, window, strides, dilation)
+    windows = rng.standard_normal((*lead, *counts, *window))
+    order = rng.permutation(windows.ndim)
+    windows = np.ascontiguousarray(windows.transpose(order)).transpose(np.argsort(order))
+    want = np.zeros((*lead, *sizes))
+    for place in np.ndindex(*window):
+        for step in np.ndindex(*counts):
+            where = [
+                i * s + k * d for i, s, k, d in zip(step, strides, place, dilation, strict=True)
+            ]
+            want[(..., *where)] += windows[(..., *step, *place)]
+    got = OverlapAdd(sizes, window, strides, dilation)(windows)
+    same_bits(got, want)

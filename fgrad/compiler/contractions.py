@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from fgrad.compiler.fuse import SMALLEST
 from fgrad.compiler.layout import Arrange
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.elementwise import Select
-from fgrad.primitives.families import Elementwise, Reshape, absorbing_product, mul
+from fgrad.primitives.families import Elementwise, Reshape, Sum, absorbing_product, mul
 from fgrad.primitives.shape import Eye, Transpose
+from fgrad.primitives.windows import OverlapAdd
 
 # Larger views of constants are left as views: a copy costs memory.
 _MOST_ELEMENTS = 1 << 14
@@ -44,6 +46,12 @@ class _Walk:
         self.reads: Counter[Any] = Counter(a for eqn in jaxpr.eqns for a in eqn.inputs)
         self.reads.update(jaxpr.outvars)
         self.consts: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+        #: How arrays are transposed.
+        self.permutations: dict[Any, tuple[int, ...]] = {
+            eqn.inputs[0]: eqn.primitive.permutation
+            for eqn in jaxpr.eqns
+            if type(eqn.primitive) is Transpose
+        }
         #: Arrays that meet smaller ones, element by element.
         self.meets_smaller: set[Any] = set()
         for eqn in jaxpr.eqns:
@@ -69,6 +77,10 @@ class _Walk:
             elif type(primitive) in (Reshape, Transpose) and self.constant(eqn):
                 self.changed = True
             elif type(primitive) is Transpose and self.arranged(eqn):
+                self.changed = True
+            elif type(primitive) is Sum and self.summed_as_it_lies(eqn):
+                self.changed = True
+            elif type(primitive) is OverlapAdd and self.windows_outside(eqn):
                 self.changed = True
             else:
                 self.keep(eqn)
@@ -168,13 +180,13 @@ class _Walk:
         return True
 
     def arranged(self, eqn: Eqn) -> bool:
-        """Whether an equation transposes a small array that meets smaller ones: then it is laid out anew.
+        """Whether an equation transposes a small matrix that meets vectors: then it is laid out anew.
 
         NumPy would take short steps along one axis of each.
         """
         (out,) = eqn.outputs
         aval = out.aval
-        if out not in self.meets_smaller or not 1 < aval.shape[-1] < aval.size <= _SOON_ARRANGED:
+        if out not in self.meets_smaller or len(aval.shape) != 2 or aval.size > _SOON_ARRANGED:
             return False
         self.keep(eqn._replace(primitive=Arrange(eqn.primitive.permutation)))
         return True
@@ -199,6 +211,74 @@ class _Walk:
             product.right_contract, product.left_contract, product.right_batch, product.left_batch
         )
         self.product(maker._replace(primitive=other, inputs=(right, left), outputs=eqn.outputs))
+        return True
+
+    def summed_as_it_lies(self, eqn: Eqn) -> bool:
+        """Whether an array is summed over axes that lead where the program transposes it.
+
+        So it is with pictures, whose channels a product has made the last axis: a sum over leading axes of
+        what lies in that order is fast, any other is no slower.
+        """
+        (operand,), axes = eqn.inputs, eqn.primitive.axes
+        order = self.permutations.get(operand)
+        count = len(axes)
+        if order is None or sorted(order[:count]) != sorted(axes):
+            return False
+        rank = len(operand.aval.shape)
+        if axes[-1] == count - 1 or axes[0] == rank - count or operand.aval.size >= SMALLEST:
+            return False
+        if list(order[count:]) != sorted(order[count:]):
+            return False
+        shown = self.apply(Transpose(order), operand, eqn)
+        self.keep(eqn._replace(primitive=Sum(tuple(range(count))), inputs=(shown,)))
+        return True
+
+    def windows_outside(self, eqn: Eqn) -> bool:
+        """Whether windows to add up are a product with weights: then their other axes are to lie within.
+
+        So the windows are added in longer runs. The weights, which are few, are laid out anew.
+        """
+        (operand,) = eqn.inputs
+        moved = self.made_by.get(operand)
+        if moved is None or type(moved.primitive) is not Transpose or self.reads[operand] > 1:
+            return False
+        maker = self.made_by.get(moved.inputs[0])
+        if maker is None or type(maker.primitive) is not DotGeneral or maker.primitive.left_batch:
+            return False
+        left, right = maker.inputs
+        if self.reads[moved.inputs[0]] > 1 or right.aval.size * 4 > operand.aval.size:
+            return False
+        product: DotGeneral = maker.primitive
+        count = len(eqn.primitive.window)
+        ahead = len(left.aval.shape) - len(product.left_contract)
+        free = [a for a in range(len(right.aval.shape)) if a not in product.right_contract]
+        windows = [axis - ahead for axis in moved.primitive.permutation[-count:]]
+        if min(windows) < 0 or len(free) == count:
+            return False
+        others = [i for i in range(len(free)) if i not in windows]
+        order = [*windows, *others]
+        weights = self.apply(
+            Arrange((*product.right_contract, *[free[i] for i in order])), right, maker
+        )
+        contracted = tuple(range(len(product.right_contract)))
+        summed = Var(
+            moved.inputs[0].aval.with_shape(
+                (
+                    *moved.inputs[0].aval.shape[:ahead],
+                    *[moved.inputs[0].aval.shape[ahead + i] for i in order],
+                )
+            )
+        )
+        other = DotGeneral(product.left_contract, contracted)
+        self.keep(maker._replace(primitive=other, inputs=(left, weights), outputs=(summed,)))
+        permutation = tuple(
+            [
+                axis if axis < ahead else ahead + order.index(axis - ahead)
+                for axis in moved.primitive.permutation
+            ]
+        )
+        shown = self.apply(Transpose(permutation), summed, moved)
+        self.keep(eqn._replace(inputs=(shown,)))
         return True
 
     def squeezed(self, eqn: Eqn) -> bool:

@@ -82,22 +82,42 @@ class OverlapAdd(Linear):
 
     def impl(self, x: Any) -> Any:
         count = len(self.window)
+        if not count:
+            return np.array(x)
         lead = x.ndim - 2 * count
         counts = x.shape[lead : lead + count]
         # Its axes lie in memory as those of the windows do.
         order = sorted(range(lead + count), key=lambda axis: -abs(x.strides[axis]))
-        shape = (*x.shape[:lead], *self.sizes)
+        # Where as many elements of a window as one step has lie side by side in it and in the sum, and
+        # other axes within them, they are added at once.
+        stride, wide, apart = self.strides[-1], self.window[-1], self.dilation[-1]
+        within = order[order.index(lead + count - 1) + 1 :]
+        inner = math.prod([x.shape[axis] for axis in within]) * x.itemsize
+        step = stride if apart == 1 and within and x.strides[-1] == inner else 1
+        reach = (counts[-1] - 1) * (stride // step) + (wide - 1) * apart // step + 1
+        steps = max(reach, -(-self.sizes[-1] // step))
+        shape = (*x.shape[:lead], *self.sizes[:-1], steps * step)
         memory = np.zeros([shape[axis] for axis in order], x.dtype)
         total = memory.transpose([order.index(axis) for axis in range(lead + count)])
-        if not math.prod(counts):
-            return total
-        for place in itertools.product(*map(range, self.window)):
-            target: list[Any] = [
-                slice(k * d, k * d + (n - 1) * s + 1, s)
-                for k, d, n, s in zip(place, self.dilation, counts, self.strides, strict=True)
-            ]
-            total[(..., *target)] += x[(..., *place)]
-        return total
+        if math.prod(counts):
+            split = total.reshape((*shape[:-1], steps, step))
+            spans = [range(n) for n in self.window[:-1]]
+            for *place, start in itertools.product(*spans, range(0, wide, step)):
+                target: list[Any] = [
+                    slice(k * d, k * d + (n - 1) * s + 1, s)
+                    for k, d, n, s in zip(
+                        place, self.dilation[:-1], counts[:-1], self.strides[:-1], strict=True
+                    )
+                ]
+                stop = min(start + step, wide)
+                first = start * apart // step
+                target.append(
+                    slice(first, first + (counts[-1] - 1) * (stride // step) + 1, stride // step)
+                )
+                split[(..., *target, slice(0, stop - start))] += x[
+                    (..., *place, slice(start, stop))
+                ]
+        return total[..., : self.sizes[-1]]
 
     def transpose(self, ct: Any, needs: Sequence[bool], *args: Any) -> Sequence[Any]:
         return (Windows(self.window, self.strides, self.dilation)(ct),)
