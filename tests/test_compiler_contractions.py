@@ -552,8 +552,9 @@ def test_windows_are_added_one_by_one_in_any_layout(
     window, strides, dilation, sizes = zip(*axes, strict=True) if axes else ((),) * 4
     counts = window_counts(sizes, window, strides, dilation)
     windows = rng.standard_normal((*lead, *counts, *window))
-    order = rng.permutation(windows.ndim)
-    windows = np.ascontiguousarray(windows.transpose(order)).transpose(np.argsort(order))
+    order = rng.permutation(windows.ndim).tolist()
+    back = sorted(range(windows.ndim), key=order.__getitem__)
+    windows = np.array(windows.transpose(order), order="C").transpose(back)
     want = np.zeros((*lead, *sizes))
     for place in np.ndindex(*window):
         for step in np.ndindex(*counts):
