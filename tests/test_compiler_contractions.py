@@ -564,3 +564,32 @@ def test_windows_are_added_one_by_one_in_any_layout(
             want[(..., *where)] += windows[(..., *step, *place)]
     got = OverlapAdd(sizes, window, strides, dilation)(windows)
     same_bits(got, want)
+
+
+# ---- many small products ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("count", [(511,), (512,), (3000,), (30, 40)])
+@pytest.mark.parametrize(
+    "sizes",
+    [(1, 1, 1), (2, 2, 2), (3, 3, 3), (2, 3, 2), (1, 4, 3), (3, 5, 1), (8, 2, 1), (4, 4, 4)],
+)
+def test_many_small_products(sizes: tuple[int, int, int], count: Any, dtype: str) -> None:
+    m, k, n = sizes
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((*count, m, k)).astype(dtype)
+    y = rng.standard_normal((n, *count, k)).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        x[0, ..., 0, 0] = np.nan
+        x[-1, ..., 0, 0] = np.inf
+    right = np.moveaxis(y, 0, -1)
+    # BLAS may multiply infinities with the zeros beside a matrix.
+    with np.errstate(invalid="ignore"):
+        got = fnp.matmul(x, right)
+        want = np.einsum("...ij,...jk->...ik", x, right)
+        compiled = fgrad.jit(fnp.matmul)(x, right)
+    assert got.dtype == dtype
+    tolerance = 20 * np.finfo(dtype).eps
+    np.testing.assert_allclose(got, want, tolerance, atol=tolerance)
+    np.testing.assert_array_equal(compiled, got)

@@ -257,8 +257,46 @@ def contract(
         # vecdot conjugates its first operand, which only complex numbers notice.
         return np.vecdot(one[..., 0, :], two[..., :, 0])
     answer = np.empty((*batch, *m, *n), left.dtype)
-    np.matmul(one, two, out=answer.reshape((*batch, math.prod(m), math.prod(n))))
+    rows, columns = math.prod(m), math.prod(n)
+    target = answer.reshape((*batch, rows, columns))
+    if left.dtype.char in "fd" and math.prod(batch) >= _MANY_PRODUCTS:
+        if rows == 1 and k <= _FEW_TERMS:
+            np.einsum("...j,...jk->...k", one[..., 0, :], two, out=target[..., 0, :])
+            return answer
+        if columns == 1 and k <= _FEW_TERMS:
+            np.einsum("...ij,...j->...i", one, two[..., 0], out=target[..., 0])
+            return answer
+        if rows * k * columns * left.itemsize <= _TINY_PRODUCT:
+            _multiply_side_by_side(one, two, target, (rows, k, columns))
+            return answer
+    np.matmul(one, two, out=target)
     return answer
+
+
+#: So many products with vectors, of so few terms, or of such tiny matrices, measured by the bytes of all
+#: their terms, take less time than as many calls of BLAS.
+_MANY_PRODUCTS, _FEW_TERMS, _TINY_PRODUCT = 512, 5, 108
+_SIDE_BY_SIDE = 1024
+
+
+def _multiply_side_by_side(
+    one: np.ndarray[Any, Any],
+    two: np.ndarray[Any, Any],
+    target: np.ndarray[Any, Any],
+    sizes: tuple[int, int, int],
+) -> None:
+    """Products of many tiny matrices, each element of all of them at once."""
+    rows, k, columns = sizes
+    first, second = one.reshape(-1, rows * k), two.reshape(-1, k * columns)
+    flat = target.reshape(-1, rows * columns)
+    for start in range(0, len(flat), _SIDE_BY_SIDE):
+        part = slice(start, start + _SIDE_BY_SIDE)
+        left = np.array(first[part].T, order="C").reshape(rows, k, 1, -1)
+        right = np.array(second[part].T, order="C").reshape(k, columns, -1)
+        total = left[:, 0] * right[0]
+        for i in range(1, k):
+            total += left[:, i] * right[i]
+        flat[part] = total.reshape(rows * columns, -1).T
 
 
 def _contract_apart(
