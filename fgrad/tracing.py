@@ -99,6 +99,8 @@ class Primitive:
     promotes: ClassVar[bool] = False
     #: The result shares memory with an operand.
     view: ClassVar[bool] = False
+    #: Of several results, none shares memory with an operand, as those of calls may.
+    copies_operands: ClassVar[bool] = False
     #: The body that stands for the whole application, where there is one.
     inlinable: Jaxpr | None = None
     #: The body that stands for it in a linear program that is transposed.

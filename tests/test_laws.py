@@ -6,6 +6,7 @@ and against a loop over examples; what its values should be is the business of o
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import pkgutil
@@ -32,7 +33,7 @@ from fgrad.array import value, wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.compiler import compiled
 from fgrad.dtypes import is_inexact
-from fgrad.errors import FgradError
+from fgrad.errors import FgradError, UnboundedLoopError
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Var
 from fgrad.primitives.families import CLASSES, SINGLETONS, Ufunc, match_aval
 from fgrad.primitives.shape import spread
@@ -274,6 +275,10 @@ def law_of_transposition(sample: Sample, rng: np.random.Generator) -> bool:
         return False
     cotangents = directions(rng, values)
     _, pullback = vjp(function, *primals)
+    if refuses_cotangents(sample.primitive):
+        with pytest.raises(UnboundedLoopError):
+            pullback(cotangents)
+        return True
     pulled = pullback(cotangents)
     check_types([value(c) for c in pulled], [aval_of(x) for x in primals], "cotangents")
     size = 1 + sum(
@@ -303,6 +308,8 @@ def law_of_the_second_derivative(sample: Sample, rng: np.random.Generator) -> bo
     values = function(*primals)
     if not values:
         return False
+    if refuses_cotangents(sample.primitive):
+        return law_of_the_second_tangent(sample, rng)
     cotangents = directions(rng, values)
 
     def gradient(*moved: Any) -> list[Any]:
@@ -335,6 +342,38 @@ def law_of_the_second_derivative(sample: Sample, rng: np.random.Generator) -> bo
         )
         tolerance = 10 * sample.slack * (DIFFERENCE + 16 * eps_of(primals, values))
         close(second, expected, tolerance, f"the second derivative of {sample.primitive!r}")
+    return True
+
+
+def refuses_cotangents(primitive: Any) -> bool:
+    """Whether a primitive has forward mode only."""
+    return hasattr(primitive, "refusal")
+
+
+def law_of_the_second_tangent(sample: Sample, rng: np.random.Generator) -> bool:
+    """The jvp rule is differentiable: forward over forward."""
+    places = moving(sample)
+    primals = [sample.operands[n] for n in places]
+    along, tangents = directions(rng, primals), directions(rng, primals)
+
+    def pushed(function: Any, *moved: Any) -> list[Any]:
+        directions_there = [
+            match_aval(t, aval_of(value(x))) for t, x in zip(along, moved, strict=True)
+        ]
+        return list(jvp(function, moved, directions_there)[1])
+
+    function = restricted(sample, sample.operands)
+    second = jvp(functools.partial(pushed, function), primals, tangents)[1]
+    if not sample.smooth:
+        return True
+    wide_function = restricted(sample, [wide(x) for x in sample.operands])
+    expected = differences(
+        functools.partial(pushed, wide_function),
+        [wide(x) for x in primals],
+        [wide(t) for t in tangents],
+    )
+    tolerance = 10 * sample.slack * (DIFFERENCE + 16 * eps_of(primals, second))
+    close(second, expected, tolerance, f"the second tangent of {sample.primitive!r}")
     return True
 
 

@@ -18,6 +18,7 @@ from fgrad.compiler.matrices import use_forms
 from fgrad.compiler.pieces import join_pieces
 from fgrad.compiler.products import contract_sums
 from fgrad.compiler.simplify import cancel, simplify
+from fgrad.compiler.stacks import with_room
 from fgrad.config import config
 from fgrad.ir.check import checked
 from fgrad.ir.jaxpr import Eqn, Jaxpr
@@ -53,7 +54,7 @@ def prepared(jaxpr: Jaxpr) -> Jaxpr:
             if apart is not program:
                 program = simplified(apart)
         if config.optimizes():
-            program = rewritten(program)
+            program = with_room(rewritten(program))
         known = jaxpr.derived["prepared"] = checked(program)
     return known  # type: ignore[no-any-return]
 

@@ -58,6 +58,7 @@ class Fused(Primitive):
     #: The length of the axis.
     size: int
     multiple_results = True
+    copies_operands = True
 
     @property
     def jaxprs(self) -> tuple[Jaxpr, ...]:

@@ -6,7 +6,7 @@ where they lie in the arrays that hold those of all steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from fgrad.compiler.order import gather_silent
 from fgrad.compiler.plan import same_bits_in_place
 from fgrad.config import config
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, last_uses, sub_jaxprs
+from fgrad.ir.uses import memory_owners
 from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.families import Convert, Ufunc
 
@@ -123,21 +124,22 @@ class Writer:
     ) -> set[Var]:
         """The carries that each step changes itself, since it reads them no more after an update."""
         maker = {v: e for e in body.eqns for v in e.outputs}
-        root = _roots(body)
+        root = memory_owners(body.eqns)
         shown = [root.get(a, a) for a in next_carry]
         found = set()
         for var, out in zip(carry, next_carry, strict=True):
             update = maker.get(out)
             if update is None or not getattr(update.primitive, "updates_first", False):
                 continue
-            readers = [e for e in body.eqns if any(root.get(a, a) is var for a in e.inputs)]
-            once = [root.get(a, a) for a in update.inputs].count(var) == 1
+            own = root.get(var, var)
+            readers = [e for e in body.eqns if any(root.get(a, a) is own for a in e.inputs)]
+            once = [root.get(a, a) for a in update.inputs].count(own) == 1
             if update.inputs[0] is not var or readers[-1] is not update or not once:
                 continue
-            if shown.count(out) == 1 and var not in shown and var not in map(root.get, entries):
-                if var not in entries:
-                    found.add(var)
-                    self.emitter.in_place.add(out)
+            results = [*shown, *[root.get(a, a) for a in entries]]
+            if shown.count(root.get(out, out)) == 1 and own not in results:
+                found.add(var)
+                self.emitter.in_place.add(out)
         return found
 
     def renewed(
@@ -149,7 +151,7 @@ class Writer:
     ) -> set[Var]:
         """The carries whose next values are computed where the old ones lie, which nothing reads any more."""
         index = {v: i for i, e in enumerate(body.eqns) for v in e.outputs}
-        root = _roots(body)
+        root = memory_owners(body.eqns)
         last: dict[Any, int] = {}
         for i, eqn in enumerate(body.eqns):
             last.update({root.get(a, a): i for a in eqn.inputs if type(a) is Var})
@@ -157,11 +159,13 @@ class Writer:
         last.update(dict.fromkeys([a for a in results if type(a) is Var], len(body.eqns)))
         found = set()
         for var, out in zip(carry, next_carry, strict=True):
-            if out not in index or out in self.emitter.in_place or results.count(out) > 1:
+            if out not in index or out in self.emitter.in_place:
+                continue
+            if results.count(root.get(out, out)) > 1:
                 continue
             for made in self.made_over(body, out, index):
                 i = index[made]
-                read = last.get(var, -1)
+                read = last.get(root.get(var, var), -1)
                 if read > i or (read == i and not _reads_in_step(body.eqns[i], var)):
                     break
                 self.emitter.write_to(made, self.emitter.var(var))
@@ -231,8 +235,17 @@ class Writer:
         ]
 
 
-def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str] | None:
-    """The statements of a loop along the leading axis of arrays; see `Scan`."""
+def write_scan(
+    emitter: Any,
+    eqn: Eqn,
+    margin: str,
+    silenced: bool,
+    rooms: Mapping[Var, tuple[Var, bool]] | None = None,
+) -> list[str] | None:
+    """The statements of a loop along the leading axis of arrays; see `Scan`.
+
+    Some results lie in arrays of one row more, before them or, where the flag is set, behind them.
+    """
     loop, reverse = eqn.primitive, eqn.primitive.reverse
     if not can_write((loop.body,)) or emitter.in_loop >= DEEPEST:
         return None
@@ -250,7 +263,12 @@ def write_scan(emitter: Any, eqn: Eqn, margin: str, silenced: bool) -> list[str]
     writer.begin(carry, given[1], changed)
     for stack in stacks:
         dtype = emitter.dtype(stack.aval.dtype)
-        writer.write(f"{emitter.var(stack)} = np.empty({stack.aval.shape}, {dtype})")
+        whole, at_end = (rooms or {}).get(stack, (stack, False))
+        writer.write(f"{emitter.var(whole)} = np.empty({whole.aval.shape}, {dtype})")
+        if whole is not stack:
+            writer.write(
+                f"{emitter.var(stack)} = {emitter.var(whole)}[{':-1' if at_end else '1:'}]"
+            )
     writer.silence([body])
     # The loop runs along rows and along the places of results at the same time.
     back = "[::-1]" if reverse else ""
@@ -426,24 +444,16 @@ def owned_results(
 
     Those in `written` lie in an array of the results of all steps.
     """
-    foreign = {*body.invars, *body.constvars, *written}
-    root = _roots(body)
+    root = memory_owners(body.eqns)
+    foreign = {root.get(v, v) for v in (*body.invars, *body.constvars, *written)}
     seen: set[Any] = set()
     owned = []
     for atom in results:
-        shares = root.get(atom, atom) in foreign or atom in seen
+        own = root.get(atom, atom)
+        shares = own in foreign or own in seen
         owned.append(type(atom) is Literal or not atom.aval.shape or not shares)
-        seen.add(atom)
+        seen.add(own)
     return owned
-
-
-def _roots(body: Jaxpr) -> dict[Any, Any]:
-    """What views show."""
-    root: dict[Any, Any] = {}
-    for eqn in body.eqns:
-        if eqn.primitive.view and type(eqn.inputs[0]) is Var:
-            root[eqn.outputs[0]] = root.get(eqn.inputs[0], eqn.inputs[0])
-    return root
 
 
 def _fills_arrays(eqn: Eqn) -> bool:

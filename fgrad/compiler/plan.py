@@ -8,7 +8,7 @@ from fgrad.avals import Aval
 from fgrad.compiler.fuse import Fused
 from fgrad.compiler.parts import SumOfParts
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Var
-from fgrad.ir.uses import view_owners
+from fgrad.ir.uses import memory_owners, view_owners
 from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.families import Elementwise, Reshape, Ufunc
 
@@ -28,7 +28,7 @@ def overwritten_operands(jaxpr: Jaxpr) -> dict[Var, int]:
     view of it is read later. Arguments and constants are never written to. A single element is not
     either: NumPy takes twice as long in its place.
     """
-    owners = view_owners(jaxpr.eqns)
+    owners = memory_owners(jaxpr.eqns)
     last_read: dict[Var, int] = {}
     for index, eqn in enumerate(jaxpr.eqns):
         last_read.update({owners.get(a, a): index for a in eqn.inputs if type(a) is Var})

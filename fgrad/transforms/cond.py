@@ -45,6 +45,7 @@ class Cond(Primitive):
     branches: tuple[Jaxpr, ...]
     multiple_results = True
     keeps_residuals = True
+    copies_operands = True
     unbounded = False
 
     @property

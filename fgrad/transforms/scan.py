@@ -7,7 +7,7 @@ loop that reads what the forward one kept, a loop over batches.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +64,7 @@ class Scan(Primitive):
     reverse: bool = False
     multiple_results = True
     keeps_residuals = True
+    copies_operands = True
     unbounded = False
 
     @property
@@ -99,6 +100,17 @@ class Scan(Primitive):
     def write(self, emitter: Any, eqn: Any, margin: str, silenced: bool) -> list[str] | None:
         """The statements of the loop in compiled code."""
         return write_scan(emitter, eqn, margin, silenced)
+
+    def write_with_room(
+        self,
+        emitter: Any,
+        eqn: Any,
+        margin: str,
+        silenced: bool,
+        rooms: Mapping[Var, tuple[Var, bool]],
+    ) -> list[str] | None:
+        """The same, with results in arrays of one row more."""
+        return write_scan(emitter, eqn, margin, silenced, rooms)
 
     def parts(self, silent: bool, zeros: Flags) -> Jaxpr | None:
         """The program of the loop in parts, of which those that need no carry run once for all steps.

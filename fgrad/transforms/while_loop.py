@@ -55,6 +55,7 @@ class While(Primitive):
     construct: str = "while_loop"
     multiple_results = True
     keeps_residuals = True
+    copies_operands = True
     unbounded = True
 
     @property
