@@ -163,3 +163,81 @@ def test_tracers_do_not_take_the_short_way() -> None:
     }
     for f in sums.values():
         np.testing.assert_allclose(fgrad.grad(f)(x), 2 * np.asarray(x), rtol=1e-15)
+
+
+AXES: list[Any] = [None, 0, 1, -1, 3, (0, 1), np.int64(0), "x"]
+#: Calls of an array and one more argument, and what the argument may be.
+CALLS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "sort": (lambda x, axis: fnp.sort(x, axis=axis), AXES),
+    "sort downwards": (lambda x, axis: fnp.sort(x, axis=axis, descending=True), [0, -1]),
+    "argsort": (lambda x, axis: fnp.argsort(x, axis=axis), AXES),
+    "argsort downwards": (lambda x, axis: fnp.argsort(x, axis, descending=True), [0, -1]),
+    "argmax": (lambda x, axis: fnp.argmax(x, axis), AXES),
+    "argmin": (lambda x, axis: fnp.argmin(x, axis, keepdims=True), AXES),
+    "flip": (lambda x, axis: fnp.flip(x, axis), AXES),
+    "roll": (lambda x, axis: fnp.roll(x, 2, axis), AXES),
+    "roll by": (lambda x, shift: fnp.roll(x, shift), [0, -1, 100, (1, 2), 1.5, "x"]),
+    "repeat": (lambda x, axis: fnp.repeat(x, 2, axis), AXES),
+    "repeat by": (lambda x, count: fnp.repeat(x, count), [0, 1, -1, [2], 1.5, "x"]),
+    "diff": (lambda x, axis: fnp.diff(x, axis=axis), AXES),
+    "diff by": (lambda x, n: fnp.diff(x, n), [0, 1, 2, 9, -1, 1.5]),
+    "astype": (lambda x, dtype: fnp.astype(x, dtype), [*DTYPES, None, "O", "x"]),
+    "clip": (lambda x, low: fnp.clip(x, low, 2), [0, -1.5, 300, -300, True, None]),
+    "clip above": (lambda x, high: fnp.clip(x, 0, high), [1, 0.5, 300, -300, True, None]),
+    "reshape": (lambda x, shape: fnp.reshape(x, shape), [-1, 3, 6, 0, -2, True]),
+    "transpose": (lambda x, axes: fnp.transpose(x, axes), [None, (1, 0), (0,)]),
+    "trace": (lambda x, offset: fnp.trace(x, offset), [0, 1, -5, 1.5]),
+    "trace of axes": (lambda x, axis: fnp.trace(x, 0, axis, 1), [-1, 0, 1, 5]),
+    "take": (lambda x, axis: fnp.take(x, fnp.asarray([0, -1]), axis), AXES),
+    "take at": (
+        lambda x, index: fnp.take(x, index, 0),
+        [
+            *(fnp.asarray(i) for i in ([0, 0], [5], [], [True], [1.0], 0, np.uint8([1]))),
+            *(0, -1, 7, True, 1.5, [0]),
+        ],
+    ),
+    "full": (
+        lambda x, fill: fnp.full(np.shape(x), fill, np.asarray(x).dtype),
+        [0, -0.0, 2.5, 300, True, 1j],
+    ),
+    "full by itself": (lambda x, fill: fnp.full(np.shape(x), fill), [0, -0.0, 2.5, True, 2**63]),
+    "outer": (lambda x, y: fnp.outer(x, y), [fnp.arange(3), fnp.asarray(2.5), 2, fnp.ones((2, 1))]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_with_one_more_argument(name: str) -> None:
+    call, others = CALLS[name]
+    for dtype in DTYPES[::2]:
+        for x in [*arrays(dtype), *NUMBERS[:3]]:
+            for other in others:
+                agree(lambda x, other=other: call(x, other), x)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize("dtype", DTYPES[1::2])
+def test_variances(name: str, dtype: str) -> None:
+    function = getattr(fnp, name)
+    for x in arrays(dtype):
+        for axis in (None, 0, -1, (0, 1), 5):
+            for keywords in ({}, {"keepdims": True}, {"ddof": 1}):
+                results = []
+                for checked in (True, False):
+                    fgrad.config.update("fgrad_check_jaxprs", checked)
+                    try:
+                        with np.errstate(all="ignore"):
+                            results.append(function(x, axis=axis, **keywords))
+                    except fgrad.errors.FgradError as error:
+                        results.append(str(error))
+                long, short = results
+                if isinstance(long, str):
+                    assert short == long
+                    continue
+                assert (short.dtype, short.shape, short.weak_type) == (
+                    long.dtype,
+                    long.shape,
+                    long.weak_type,
+                )
+                assert not shares_writable(short)
+                tolerance = {"float16": 2e-3, "float32": 1e-5}.get(short.dtype.name, 1e-12)
+                np.testing.assert_allclose(np.asarray(short), np.asarray(long), rtol=tolerance)

@@ -97,6 +97,8 @@ EDGES: dict[str, tuple[Any, ...]] = {
         np.array([4, 2, 0], np.uint8),
         F32,
     ),
+    "clip beyond the dtype": (lambda xp, x: xp.clip(x, -5, 300), np.array([4, 2, 0], np.uint8)),
+    "clip below beyond the dtype": (lambda xp, x: xp.clip(x, -1000, 3), np.int8([1, 5, -7])),
     "clip above an array": (
         lambda xp, x, y: xp.clip(x, y, 2),
         np.int8([1, 5, -7]),

@@ -113,6 +113,18 @@ def reduced_array(reduce: Callable[..., Any], a: Any, axis: Any, keepdims: Any) 
     return None
 
 
+def called(function: Callable[..., Any], a: Any, *arguments: Any) -> Array | None:
+    """What a function of NumPy's makes of an array with axes, and of arguments that are not traced."""
+    if type(a) is Array and switches.as_numpy:
+        try:
+            inside = a._value
+            if type(inside) is ndarray and inside.ndim:
+                return wrap_own(function(inside, *arguments))  # type: ignore[no-any-return]
+        except (*_REFUSALS, LookupError):
+            pass
+    return None
+
+
 def averaged_array(a: Any, axis: Any, keepdims: Any) -> Array | None:
     """The mean of an array of floats over all axes or one of them."""
     if type(a) is Array and (axis is None or type(axis) is int) and switches.as_numpy:
@@ -162,12 +174,12 @@ def joined_arrays(arrays: Any, axis: Any, new: bool = False) -> Array | None:
     return None
 
 
-def created_array(create: Callable[..., Any], shape: Any, dtype: np.dtype[Any]) -> Array | None:
+def created_array(create: Callable[..., Any], shape: Any, *arguments: Any) -> Array | None:
     """A new array of known numbers, where no body is open that it might belong to."""
     kind = type(shape)
     if (kind is int or kind is tuple) and shape and switches.as_numpy and innermost_body() is None:
         try:
-            return wrap_own(create(shape, dtype))  # type: ignore[no-any-return]
+            return wrap_own(create(shape, *arguments))  # type: ignore[no-any-return]
         except _REFUSALS:
             pass
     return None

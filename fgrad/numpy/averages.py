@@ -9,7 +9,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, ShapeError
-from fgrad.numpy._direct import averaged_array
+from fgrad.numpy._direct import averaged_array, called
 from fgrad.numpy._reducing import Axis, count_of, in_dtype, masked
 from fgrad.numpy._support import (
     Array,
@@ -31,6 +31,7 @@ from fgrad.primitives.shape import transpose
 from fgrad.tracing import Tracer
 
 _FLOAT16 = np.dtype(np.float16)
+_FLOATS = frozenset(map(np.dtype, "fdFD"))
 
 
 def _float16_in_32(x: Any, dtype: np.dtype[Any] | None) -> tuple[Any, np.dtype[Any] | None]:
@@ -114,6 +115,13 @@ def averaged(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, where: An
     axes = normal_axes(axis, len(shape), name)
     answer = in_dtype(average_over(x, axes, where, name), narrow)
     return keep_axes(answer, axes, shape) if keepdims else answer
+
+
+def _spread_of(values: np.ndarray[Any, Any], spread: Any, axis: Any, keepdims: Any) -> Any:
+    """NumPy's variance or deviation of floats."""
+    if not values.size or values.dtype not in _FLOATS:
+        raise TypeError("narrow floats are widened, and nothing has no variance")
+    return spread(values, axis, None, None, 0, keepdims)
 
 
 # ---- deviations --------------------------------------------------------------------------------
@@ -235,6 +243,10 @@ def var(
     >>> float(fnp.var(fnp.asarray([1.0, 3.0]), ddof=1))
     2.0
     """
+    if dtype is out is where is mean is correction is None and ddof == 0:
+        answer = called(_spread_of, a, np.var, axis, keepdims)
+        if answer is not None:
+            return answer
     refuse_out(out, "var")
     answer, narrow = variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction)
     return wrap(in_dtype(answer, narrow))  # type: ignore[no-any-return]
@@ -294,6 +306,10 @@ def std(
     >>> fgrad.grad(fnp.std)(fnp.ones(2))
     Array([0., 0.], dtype=float64)
     """
+    if dtype is out is where is mean is correction is None and ddof == 0:
+        answer = called(_spread_of, a, np.std, axis, keepdims)
+        if answer is not None:
+            return answer
     refuse_out(out, "std")
     answer, narrow = variance("std", a, axis, dtype, ddof, keepdims, where, mean, correction)
     return wrap(in_dtype(root(answer), narrow))  # type: ignore[no-any-return]

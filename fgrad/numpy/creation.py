@@ -16,7 +16,7 @@ from fgrad import dtypes
 from fgrad.array import Array, shares_writable, snapshot, value, wrap
 from fgrad.avals import Shape, ShapeDtypeStruct, aval_of
 from fgrad.errors import ArgumentError, DTypeError
-from fgrad.numpy._direct import created_array
+from fgrad.numpy._direct import called, created_array
 from fgrad.numpy._support import (
     ArrayLike,
     DTypeLike,
@@ -214,7 +214,18 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
     Array([1, 1], dtype=int32)
     """
     wanted = given_dtype(dtype, "astype") or dtypes.canonical(dtypes.FLOAT64)
+    if wanted.kind in "biuf":
+        answer = called(_converted, x, wanted)
+        if answer is not None:
+            return answer
     return wrap(p.convert(operand(x, "astype"), wanted))  # type: ignore[no-any-return]
+
+
+def _converted(values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> Any:
+    """Real values in another dtype."""
+    if values.dtype.kind == "c":
+        raise TypeError("of complex numbers, the real part is taken")
+    return values.view() if values.dtype == dtype else values.astype(dtype)
 
 
 # ---- of one value ------------------------------------------------------------------------------
@@ -365,11 +376,17 @@ def full(
     >>> fnp.full(2, 7)
     Array([7, 7], dtype=int64)
     """
+    wanted = given_dtype(dtype, "full")
+    if type(fill_value) is float or type(fill_value) is int:
+        own = wanted or dtypes.PYTHON_DTYPES[type(fill_value)]
+        answer = created_array(np.full, shape, fill_value, own)
+        if answer is not None:
+            return answer
     return wrap(  # type: ignore[no-any-return]
         _full(
             static_shape(shape, "full"),
             operand(fill_value, "full"),
-            given_dtype(dtype, "full"),
+            wanted,
             "full",
         )
     )

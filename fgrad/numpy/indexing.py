@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from fgrad.array import plain
 from fgrad.avals import Shape, aval_of
 from fgrad.errors import (
     ArgumentError,
     ShapeError,
 )
+from fgrad.numpy._direct import called
 from fgrad.numpy._support import (
     Array,
     ArrayLike,
@@ -44,6 +48,13 @@ __all__ = [
     "take",
     "take_along_axis",
 ]
+
+
+def _taken(values: Any, index: Any, axis: Any) -> Any:
+    """The elements of an array at positions that are in bounds."""
+    if type(index) is not np.ndarray or index.dtype.kind not in "iu":
+        raise TypeError("not an array of positions")
+    return values.take(index, axis)
 
 
 def take(
@@ -92,6 +103,10 @@ def take(
     >>> fnp.take(fnp.array([4, 3, 5]), fnp.array([0, -1]))
     Array([4, 5], dtype=int64)
     """
+    if out is mode is fill_value is None and type(indices) is Array:
+        answer = called(_taken, a, plain(indices), axis)
+        if answer is not None:
+            return answer
     refuse_out(out, "take")
     x = operand(a, "take", "a")
     index = index_operand(indices, "take")

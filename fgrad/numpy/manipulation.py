@@ -12,7 +12,7 @@ import numpy as np
 from fgrad.array import Array, wrap
 from fgrad.avals import Shape
 from fgrad.errors import ArgumentError, AxisError, ShapeError
-from fgrad.numpy._direct import reshaped_array
+from fgrad.numpy._direct import called, reshaped_array
 from fgrad.numpy._support import (
     ArrayLike,
     normal_axes,
@@ -122,6 +122,8 @@ def reshape(
     Array([[0, 1],
            [2, 3]], dtype=int64)
     """
+    if type(shape) is int:
+        shape = (shape,)
     if type(shape) is tuple and order == "C":
         answer = reshaped_array(a, shape)
         if answer is not None:
@@ -190,6 +192,10 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     >>> fnp.transpose(fnp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
+    if axes is None:
+        answer = called(np.ndarray.transpose, a)
+        if answer is not None:
+            return answer
     x = operand(a, "transpose")
     if axes is None:
         return wrap(_reversed_axes(x))  # type: ignore[no-any-return]

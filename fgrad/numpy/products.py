@@ -40,8 +40,19 @@ def _product(name: str, function: Callable[[Any, Any], Any], x: Any, y: Any, pre
     return wrap(p.convert(function(p.convert(left, working), p.convert(right, working)), wanted))
 
 
+def _outer_of_arrays(x: Any, y: Any) -> Any:
+    """What `outer` gives for arrays of known numbers; of Python numbers, NumPy's takes the dtype."""
+    if type(x) is not np.ndarray or type(y) is not np.ndarray:
+        raise TypeError("not two arrays")
+    return np.outer(x, y)
+
+
 _matmul = on_two_arrays(
     contraction.matmul_of_arrays, lambda a, b: _product("matmul", contraction.matmul, a, b, None)
+)
+_outer = on_two_arrays(
+    _outer_of_arrays,
+    lambda a, b: wrap(contraction.outer(operand(a, "outer"), operand(b, "outer"))),
 )
 _dot = on_two_arrays(
     contraction.dot_of_arrays, lambda a, b: _product("dot", contraction.dot, a, b, None)
@@ -237,7 +248,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
            [6, 8]], dtype=int64)
     """
     refuse_out(out, "outer")
-    return wrap(contraction.outer(operand(a, "outer"), operand(b, "outer")))  # type: ignore[no-any-return]
+    return _outer(a, b)  # type: ignore[no-any-return]
 
 
 def _contracted_axes(axes: Any, left: int, right: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -10,7 +10,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, DTypeError
-from fgrad.numpy._direct import reduced_array
+from fgrad.numpy._direct import called, reduced_array
 from fgrad.numpy._reducing import Axis, extremum, in_dtype, masked, over_axes, place
 from fgrad.numpy._support import (
     Array,
@@ -401,9 +401,12 @@ def argmax(
     >>> int(fnp.argmax(fnp.asarray([1.0, 5.0, 5.0])))
     1
     """
+    if out is None and not keepdims and (axis is None or type(axis) is int):
+        answer = called(np.ndarray.argmax, a, axis)
+        if answer is not None:
+            return answer
     refuse_out(out, "argmax")
-    answer: Array = wrap(place(Argmax, operand(a, "argmax", "a"), axis, keepdims, "argmax"))
-    return answer
+    return wrap(place(Argmax, operand(a, "argmax", "a"), axis, keepdims, "argmax"))  # type: ignore[no-any-return]
 
 
 def argmin(
@@ -437,9 +440,12 @@ def argmin(
     >>> fnp.argmin(fnp.asarray([[3.0, 1.0], [2.0, 4.0]]), axis=1)
     Array([1, 0], dtype=int64)
     """
+    if out is None and not keepdims and (axis is None or type(axis) is int):
+        answer = called(np.ndarray.argmin, a, axis)
+        if answer is not None:
+            return answer
     refuse_out(out, "argmin")
-    answer: Array = wrap(place(Argmin, operand(a, "argmin", "a"), axis, keepdims, "argmin"))
-    return answer
+    return wrap(place(Argmin, operand(a, "argmin", "a"), axis, keepdims, "argmin"))  # type: ignore[no-any-return]
 
 
 # ---- truth -------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from fgrad import dtypes
 from fgrad.array import Array, wrap
 from fgrad.avals import Aval, aval_of
 from fgrad.errors import ArgumentError, AxisError, ShapeError
+from fgrad.numpy._direct import called
 from fgrad.numpy._support import (
     ArrayLike,
     normal_axes,
@@ -60,6 +61,10 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     >>> fnp.flip(fnp.arange(3))
     Array([2, 1, 0], dtype=int64)
     """
+    if axis is None or type(axis) is int:
+        answer = called(np.flip, m, axis)
+        if answer is not None:
+            return answer
     x = operand(m, "flip")
     rank = len(shape_of(x))
     axes = normal_axes(axis, rank, "flip")
@@ -177,6 +182,10 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> A
     >>> fnp.roll(fnp.arange(4), 1)
     Array([3, 0, 1, 2], dtype=int64)
     """
+    if type(shift) is int and (axis is None or type(axis) is int):
+        answer = called(np.roll, a, shift, axis)
+        if answer is not None:
+            return answer
     x = operand(a, "roll")
     shape = shape_of(x)
     shifts = shift if isinstance(shift, (tuple, list)) else _items(operand(shift, "roll"))
@@ -307,6 +316,11 @@ def repeat(
     >>> fnp.repeat(fnp.arange(3), fnp.array([2, 0, 1]))
     Array([0, 0, 2], dtype=int64)
     """
+    counted = type(repeats) is int and repeats >= 0 and total_repeat_length is None
+    if counted and (axis is None or type(axis) is int):
+        answer = called(np.ndarray.repeat, a, repeats, axis)
+        if answer is not None:
+            return answer
     x = operand(a, "repeat")
     if axis is None:
         x = reshape(x, (aval_of(x).size,))

@@ -10,6 +10,7 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.errors import ArgumentError, AxisError, ShapeError
+from fgrad.numpy._direct import called
 from fgrad.numpy._support import (
     Array,
     ArrayLike,
@@ -31,6 +32,7 @@ from fgrad.primitives.sorting import (
     Argsort,
     Lexsort,
     Sort,
+    stable_argsort,
     take_along,
 )
 
@@ -103,6 +105,10 @@ def sort(
     >>> fnp.sort(fnp.asarray([3.0, 1.0, 2.0]))
     Array([1., 2., 3.], dtype=float64)
     """
+    if kind is order is None and type(axis) is int and descending is False:
+        answer = called(np.sort, a, axis)
+        if answer is not None:
+            return answer
     _check_kind(kind, order, "sort")
     x, position = _along(a, axis, "sort")
     return wrap(Sort(position, bool(descending))(x))  # type: ignore[no-any-return]
@@ -150,6 +156,10 @@ def argsort(
     >>> fnp.argsort(fnp.asarray([3.0, 1.0, 2.0]))
     Array([1, 2, 0], dtype=int64)
     """
+    if kind is order is dtype is None and type(axis) is int and stable and descending is False:
+        answer = called(stable_argsort, a, axis)
+        if answer is not None:
+            return answer
     _check_kind(kind, order, "argsort")
     x, position = _along(a, axis, "argsort")
     wanted = given_dtype(dtype, "argsort")

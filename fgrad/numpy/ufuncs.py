@@ -10,7 +10,7 @@ import numpy as np
 from fgrad import dtypes
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, InPlaceError, ShapeError
-from fgrad.numpy._direct import on_one_array, on_two_arrays
+from fgrad.numpy._direct import called, on_one_array, on_two_arrays
 from fgrad.numpy._support import (
     Array,
     ArrayLike,
@@ -28,6 +28,7 @@ from fgrad.primitives.families import Elementwise
 from fgrad.primitives.promotion import common_dtype
 from fgrad.source_info import here
 
+_NUMBERS = (float, int)
 Unary = Callable[[ArrayLike], Array]
 Binary = Callable[[ArrayLike, ArrayLike], Array]
 
@@ -491,6 +492,13 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     return p.select(condition, x, y)
 
 
+def _between(values: Any, low: Any, high: Any) -> Any:
+    if values.dtype.kind == "c":
+        raise TypeError("complex numbers have no order")
+    # NumPy's clip takes longer, and differs in the signs of zeros.
+    return np.minimum(high, np.maximum(low, values))
+
+
 def clip(
     arr: ArrayLike | None = None,
     /,
@@ -521,11 +529,20 @@ def clip(
     >>> fnp.clip(fnp.arange(4.0), 1.0, 2.0)
     Array([1., 1., 2., 2.], dtype=float64)
     """
+    if a is a_min is a_max is out is None and type(min) in _NUMBERS and type(max) in _NUMBERS:
+        answer = called(_between, arr, min, max)
+        if answer is not None:
+            return answer
     refuse_out(out, "clip")
     x = operand(a if arr is None else arr, "clip")
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if dtype_of(x).kind == "c":
         raise ArgumentError("clip: complex numbers have no order; clip real and imaginary parts")
+    if dtypes.kind_of(dtype_of(x)) in "iu" and not aval_of(x).weak:
+        # Numbers beyond the dtype are no limits.
+        ends = dtypes.integer_limits(dtype_of(x))
+        low = None if type(low) is int and low <= ends.min else low
+        high = None if type(high) is int and high >= ends.max else high
     limits = [None if limit is None else operand(limit, "clip") for limit in (low, high)]
     if low is None and high is None:
         return wrap(p.positive(x))  # type: ignore[no-any-return]
