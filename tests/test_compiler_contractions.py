@@ -305,6 +305,22 @@ def test_a_multiple_of_the_identity_is_added_along_the_diagonal(number: float, d
         same_bits(got, want)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [80, 200])
+def test_a_constant_multiple_of_the_identity_is_added_along_the_diagonal(
+    n: int, dtype: str
+) -> None:
+    x = np.random.default_rng(0).standard_normal((n, n)).astype(dtype)
+    x[::7] = -0.0
+    for f in (
+        lambda x: x + 1e-3 * fnp.eye(n, dtype=x.dtype),
+        lambda x: 2.0 * fnp.eye(n, dtype=x.dtype) + fnp.tanh(x),
+        lambda x: x + fnp.eye(n, dtype=x.dtype) * np.asarray(-0.3, dtype),
+    ):
+        same_bits(fgrad.jit(f)(x), f(x))
+    assert (SumOfParts in kinds(use_forms(program(f, x)))) == (n == 200)
+
+
 def solved_with(lower: Any, y: Any) -> Any:
     return fgrad.scipy.linalg.cho_solve((lower, True), y)
 

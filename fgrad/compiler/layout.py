@@ -33,6 +33,10 @@ _LOOP, _REDUCING_LOOP, _MOVE = 8.0, 15.0, 2.0
 _WORTH = 0.5
 
 
+# Of all shapes with such an axis, the largest ones count.
+_MOST_FRAMES = 8
+
+
 @parameters
 class Arrange(Primitive):
     """Permute axes, in new memory in C order.   a[...] -> a[...]"""
@@ -58,7 +62,7 @@ def move_short_axes(jaxpr: Jaxpr) -> Jaxpr:
         for v in eqn.outputs
         if len(v.aval.shape) > 1 and 1 < v.aval.shape[-1] <= _LONGEST and v.aval.size >= _FEWEST
     }
-    for shape in frames:
+    for shape in sorted(frames, key=math.prod)[-_MOST_FRAMES:]:
         jaxpr = _Frame(jaxpr, shape).moved()
     return jaxpr
 

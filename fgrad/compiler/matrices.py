@@ -155,7 +155,11 @@ class _Walk:
                 continue
             n = shape[0]
             # Off the diagonal, the number meets a zero: infinities and NaN show there.
-            nothing = self.apply(mul, (times, Literal(out.aval.dtype.type(0))), eqn)
+            zero = out.aval.dtype.type(0)
+            if type(times) is Literal:
+                nothing: Atom = Literal(times.value * zero)
+            else:
+                nothing = self.apply(mul, (times, Literal(zero)), eqn)
             whole = self.apply(add, (other, nothing), eqn)
             flat = self.apply(Reshape((n * n,)), (whole,), eqn)
             index = (slice(0, n * n, n + 1),)
@@ -171,7 +175,10 @@ class _Walk:
             return None
         for number, matrix in (eqn.inputs, eqn.inputs[::-1]):
             if matrix in self.identities and not number.aval.shape:
-                if number.aval.dtype == atom.aval.dtype:
+                dtype = atom.aval.dtype
+                if type(number) is Literal and number.aval.weak:
+                    return Literal(dtype.type(number.value))
+                if number.aval.dtype == dtype:
                     return number
         return None
 

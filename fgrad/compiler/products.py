@@ -101,13 +101,21 @@ class _Factors:
         self.numbers: list[Atom] = []
         self.divisors: list[Atom] = []
         self.negative = False
-        #: Whether zeros among the arrays absorb the slopes that they meet.
+        #: Whether zeros among the arrays absorb the slopes that they meet, and which those slopes are.
         self.absorbs = False
+        self.slopes: set[Any] = set()
 
     @property
     def plain(self) -> bool:
         """Whether there is nothing but arrays."""
         return not (self.numbers or self.divisors or self.negative or self.absorbs)
+
+    def keeps_absorbing(self, outer: Sequence[Atom], inner: Sequence[Atom]) -> bool:
+        """Whether the same zeros absorb the same slopes once some factors are outside of the sum."""
+        if not self.absorbs:
+            return True
+        apart = self.slopes.isdisjoint(outer) and self.slopes.issuperset(inner)
+        return apart and all(type(a) is Literal or a in self.slopes for a in self.numbers)
 
 
 class _Walk:
@@ -144,26 +152,28 @@ class _Walk:
         """A value as a product of what others read too, or is no product."""
         found = _Factors()
         shape = atom.aval.shape
-        waiting = [atom]
+        waiting = [(atom, False)]
         while waiting:
-            atom = waiting.pop()
+            atom, slope = waiting.pop()
             eqn = self.made_by.get(atom)
+            if slope:
+                found.slopes.add(atom)
             if not atom.aval.shape:
                 found.numbers.append(atom)
             elif eqn is None or atom.aval.shape != shape or self.reads[atom] > 1:
                 found.arrays.append(atom)
             elif eqn.primitive is mul:
-                waiting += eqn.inputs
+                waiting += [(a, slope) for a in eqn.inputs]
             elif eqn.primitive is absorbing_product:
                 found.absorbs = True
-                waiting += eqn.inputs
+                waiting += [(eqn.inputs[0], slope), (eqn.inputs[1], True)]
             elif eqn.primitive is neg:
                 found.negative = not found.negative
-                waiting += eqn.inputs
+                waiting.append((eqn.inputs[0], slope))
             elif type(eqn.primitive) is IntegerPower and eqn.primitive.n == 2:
-                waiting += [eqn.inputs[0], eqn.inputs[0]]
+                waiting += [(eqn.inputs[0], slope)] * 2
             elif eqn.primitive is div and not eqn.inputs[1].aval.shape:
-                waiting.append(eqn.inputs[0])
+                waiting.append((eqn.inputs[0], slope))
                 found.divisors.append(eqn.inputs[1])
             else:
                 found.arrays.append(atom)
@@ -188,7 +198,7 @@ class _Walk:
         outer = [a for a, c in zip(product.arrays, constant, strict=True) if c >= lone]
         inner = [a for a, c in zip(product.arrays, constant, strict=True) if not c >= lone]
         rest = self.sums.get((_key(inner), tuple(sorted(lone))))
-        if rest is None:
+        if rest is None or not product.keeps_absorbing(outer, inner):
             return False
         kept = [axis for axis in range(len(shape)) if axis not in lone]
         times = absorbing_product if product.absorbs else mul
