@@ -201,6 +201,11 @@ CALLS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         [0, -0.0, 2.5, 300, True, 1j],
     ),
     "full by itself": (lambda x, fill: fnp.full(np.shape(x), fill), [0, -0.0, 2.5, True, 2**63]),
+    "searchsorted": (
+        lambda x, v: fnp.searchsorted(fnp.sort(x), v),
+        [0.5, 1, 300, fnp.asarray([[0.5, fnp.nan]]), fnp.asarray(2), fnp.arange(3), "x"],
+    ),
+    "searchsorted by side": (lambda x, side: fnp.searchsorted(x, 1.0, side), ["right", "x", 1]),
     "outer": (lambda x, y: fnp.outer(x, y), [fnp.arange(3), fnp.asarray(2.5), 2, fnp.ones((2, 1))]),
 }
 
@@ -241,3 +246,21 @@ def test_variances(name: str, dtype: str) -> None:
                 assert not shares_writable(short)
                 tolerance = {"float16": 2e-3, "float32": 1e-5}.get(short.dtype.name, 1e-12)
                 np.testing.assert_allclose(np.asarray(short), np.asarray(long), rtol=tolerance)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_interpolation() -> None:
+    ordered, values = fnp.asarray([-1.0, 0.5, 2.0]), fnp.asarray([3.0, -1.0, 4.0])
+    samples = [(ordered, values), (ordered[:1], values[:1])]
+    # Where NumPy gives NaN, or depends on how it searches.
+    samples += [(ordered, fnp.asarray([1.0, fnp.inf, fnp.inf])), (ordered[::-1], values)]
+    samples += [(fnp.asarray([0.0, 0.0, 1.0]), values)]
+    for x in [*arrays("float64"), *arrays("float32"), *arrays("int64"), *NUMBERS[:4]]:
+        for places, heights in samples:
+            results = []
+            for checked in (True, False):
+                fgrad.config.update("fgrad_check_jaxprs", checked)
+                results.append(fnp.interp(x, places, heights))
+            long, short = results
+            assert (short.dtype, short.shape) == (long.dtype, long.shape)
+            np.testing.assert_allclose(np.asarray(short), np.asarray(long), rtol=1e-13)

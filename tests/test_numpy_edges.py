@@ -120,6 +120,12 @@ EDGES: dict[str, tuple[Any, ...]] = {
         np.float32([-1.36, -0.05, 0.68]),
         F64,
     ),
+    "samples of mixed dtypes": (
+        lambda xp, x, y, z: xp.interp(x, y, z),
+        F64,
+        np.float32([-1.36, -0.05, 0.68]),
+        F64,
+    ),
     "booleans reflected about their ends": (
         lambda xp, x: xp.pad(x, (1, 2), mode="symmetric", reflect_type="odd"),
         np.array([False, True, True]),

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from fgrad import dtypes
+from fgrad.array import plain
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, NonConcreteBooleanIndexError, ShapeError
+from fgrad.numpy._direct import called
 from fgrad.numpy._support import (
     Array,
     ArrayLike,
@@ -72,6 +74,10 @@ def searchsorted(
     >>> fnp.searchsorted(fnp.asarray([1.0, 2.0, 3.0]), fnp.asarray([0.5, 2.0]))
     Array([0, 1], dtype=int64)
     """
+    if sorter is None and (type(v) is Array or type(v) is float or type(v) is int):
+        answer = called(np.ndarray.searchsorted, a, plain(v) if type(v) is Array else v, side)
+        if answer is not None:
+            return answer
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side={side!r}; give 'left' or 'right'")
     ordered, values = operand(a, "searchsorted", "a"), strong(operand(v, "searchsorted", "v"))
