@@ -138,6 +138,32 @@ def test_what_is_kept() -> None:
     assert growth["halving"] < 30
 
 
+def test_what_the_guide_says_of_a_thousand_steps() -> None:
+    def long_loss(way: str | None) -> Callable[..., Any]:
+        def f(w: Any, xs: Any) -> Any:
+            start = fnp.ones((1024, 8))
+            step = lambda h, x: (fnp.tanh(h @ w + x), None)  # noqa: E731
+            return lax.scan(step, start, xs, recompute=way)[0].sum()
+
+        return fgrad.grad(f)
+
+    xs, carry = np.ones((1000, 1)), 1024 * 8 * 8
+    took = {}
+    for way in (None, "halving"):
+        f = fgrad.jit(long_loss(way))
+        f(W, xs)
+        tracemalloc.start()
+        try:
+            f(W, xs)
+            took[way] = tracemalloc.get_traced_memory()[1] / carry
+        finally:
+            tracemalloc.stop()
+    runs = executed(long_loss("halving"), W, xs)["tanh"] / 1000
+    assert round(runs) == 7
+    assert took["halving"] < 50
+    assert 1900 < took[None] < 2100
+
+
 def test_an_unknown_way_is_refused() -> None:
     with pytest.raises(fgrad.errors.ArgumentError, match="recompute is 'all'"):
         lax.scan(lambda c, x: (c, x), 0.0, np.ones(3), recompute="all")
