@@ -174,12 +174,12 @@ def joined_arrays(arrays: Any, axis: Any, new: bool = False) -> Array | None:
     return None
 
 
-def created_array(create: Callable[..., Any], shape: Any, *arguments: Any) -> Array | None:
-    """A new array of known numbers, where no body is open that it might belong to."""
+def created_array(create: Callable[..., Any], shape: Any, dtype: Any) -> Array | None:
+    """A new array of known numbers, where no body is open that it might belong to; None is NumPy's dtype."""
     kind = type(shape)
     if (kind is int or kind is tuple) and shape and switches.as_numpy and innermost_body() is None:
         try:
-            return wrap_own(create(shape, *arguments))  # type: ignore[no-any-return]
+            return wrap_own(create(shape, dtype))  # type: ignore[no-any-return]
         except _REFUSALS:
             pass
     return None

@@ -282,11 +282,11 @@ def zeros(
     >>> fnp.zeros(3)
     Array([0., 0., 0.], dtype=float64)
     """
-    wanted = _default(dtype, "zeros")
+    wanted = None if dtype is None else _default(dtype, "zeros")
     answer = created_array(np.zeros, shape, wanted)
     if answer is not None:
         return answer
-    return wrap(full_of(static_shape(shape, "zeros"), 0, wanted)())  # type: ignore[no-any-return]
+    return wrap(full_of(static_shape(shape, "zeros"), 0, wanted or _default(None, "zeros"))())  # type: ignore[no-any-return]
 
 
 def ones(
@@ -312,11 +312,11 @@ def ones(
     >>> fnp.ones((1, 2))
     Array([[1., 1.]], dtype=float64)
     """
-    wanted = _default(dtype, "ones")
+    wanted = None if dtype is None else _default(dtype, "ones")
     answer = created_array(np.ones, shape, wanted)
     if answer is not None:
         return answer
-    return wrap(full_of(static_shape(shape, "ones"), 1, wanted)())  # type: ignore[no-any-return]
+    return wrap(full_of(static_shape(shape, "ones"), 1, wanted or _default(None, "ones"))())  # type: ignore[no-any-return]
 
 
 def empty(
@@ -379,7 +379,7 @@ def full(
     wanted = given_dtype(dtype, "full")
     if type(fill_value) is float or type(fill_value) is int:
         own = wanted or dtypes.PYTHON_DTYPES[type(fill_value)]
-        answer = created_array(np.full, shape, fill_value, own)
+        answer = created_array(lambda sizes, kind: np.full(sizes, fill_value, kind), shape, own)
         if answer is not None:
             return answer
     return wrap(  # type: ignore[no-any-return]
