@@ -229,6 +229,8 @@ def test_the_backward_pass_of_a_small_network_takes_less_memory_than_that_of_jax
     weights = (0.1 * rng.standard_normal((64, 64))).astype(np.float32)
     args = weights, np.zeros((1, 64), np.float32), steps
     slope = fgrad.jit(fgrad.value_and_grad(recurrent(fnp, lax)))
+    # The second call makes what later ones find.
+    slope(*args)
     slope(*args)
     tracemalloc.start()
     try:
@@ -238,4 +240,4 @@ def test_the_backward_pass_of_a_small_network_takes_less_memory_than_that_of_jax
         tracemalloc.stop()
     theirs = jax.jit(jax.value_and_grad(recurrent(jnp, jax.lax))).lower(*args).compile()
     analysis = theirs.memory_analysis()
-    assert peak <= 1.1 * (analysis.temp_size_in_bytes + analysis.output_size_in_bytes)
+    assert peak <= analysis.temp_size_in_bytes + analysis.output_size_in_bytes
