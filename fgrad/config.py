@@ -145,7 +145,7 @@ switches = Switches()
 class Config:
     """The flags of fgrad.
 
-    Flags are read as attributes and set with `update`; names are accepted bare or with the prefix
+    Flags are attributes; assigning to one is `update`. Names are accepted bare or with the prefix
     ``fgrad_`` or ``jax_``. An environment variable such as ``FGRAD_ENABLE_X64=0`` sets the value a
     process starts with.
 
@@ -204,6 +204,9 @@ class Config:
         if short != name and short in self.__dict__:
             return self.__dict__[short]
         raise ConfigError(f"no configuration flag {name!r}; the flags are {', '.join(self.values)}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.update(name, value)
 
     def update(self, name: str, value: Any) -> None:
         """Set a flag for the whole process.
