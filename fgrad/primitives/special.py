@@ -22,6 +22,7 @@ from fgrad.errors import DTypeError, NonDifferentiableError
 from fgrad.primitives import elementwise as p
 from fgrad.primitives import incomplete_gamma as kernels
 from fgrad.primitives.elementwise import (
+    abs_,
     convert,
     cos,
     div,
@@ -166,9 +167,32 @@ def _gauss(x: Any, scale: float) -> Any:
 
 erf: SpecialFunction = SpecialFunction("erf", "z", [lambda z, x: _gauss(x, 2.0 / _SQRT_PI)])
 erfc: SpecialFunction = SpecialFunction("erfc", "z", [lambda z, x: _gauss(x, -2.0 / _SQRT_PI)])
-erfcx: SpecialFunction = SpecialFunction(
-    "erfcx", "z", [lambda z, x: sub(mul(mul(2.0, x), z), 2.0 / _SQRT_PI)]
-)
+
+
+def _far_out(x: Any, direct: Any, side: Any, sign_of_terms: float) -> Any:
+    """The slope of a function that falls as 1 / x: where a difference has no digits left, by its series.
+
+    With u for 1 / (2 x**2), its terms are 1, 3 u, 15 u**2 and so on, of one sign or of turns.
+    """
+    if aval_of(x).dtype.kind == "c":
+        return direct
+    u = div(0.5, square(x))
+    series: Any = 945.0
+    for coefficient in (105.0, 15.0, 3.0, 1.0):
+        series = add(coefficient, mul(mul(sign_of_terms, u), series))
+    return select(less(side, 100.0), direct, neg(mul(u, series)))
+
+
+def _erfcx_slope(z: Any, x: Any) -> Any:
+    direct = sub(mul(mul(_SQRT_PI, x), z), 1.0)
+    return mul(2.0 / _SQRT_PI, _far_out(x, direct, x, -1.0))
+
+
+def _dawsn_slope(z: Any, x: Any) -> Any:
+    return _far_out(x, sub(1.0, mul(mul(2.0, x), z)), abs_(x), 1.0)
+
+
+erfcx: SpecialFunction = SpecialFunction("erfcx", "z", [_erfcx_slope])
 erfi: SpecialFunction = SpecialFunction(
     "erfi", "z", [lambda z, x: mul(2.0 / _SQRT_PI, exp(square(x)))]
 )
@@ -178,7 +202,8 @@ erfinv: SpecialFunction = SpecialFunction(
 erfcinv: SpecialFunction = SpecialFunction(
     "erfcinv", "f", [lambda z, x: mul(-_SQRT_PI / 2.0, exp(square(z)))]
 )
-dawsn: SpecialFunction = SpecialFunction("dawsn", "z", [lambda z, x: sub(1.0, mul(mul(2.0, x), z))])
+
+dawsn: SpecialFunction = SpecialFunction("dawsn", "z", [_dawsn_slope])
 wofz: SpecialFunction = SpecialFunction(
     "wofz", "c", [lambda z, x: sub(2j / _SQRT_PI, mul(mul(2.0, x), z))]
 )
@@ -242,8 +267,9 @@ def hurwitz_zeta(s: int, q: Any) -> Any:
         for k in reversed(range(len(_BERNOULLI))):
             rising = math.prod(range(s, s + 2 * k + 1))
             rest = rest * square_of_inverse + _BERNOULLI[k] * rising
-        tail = (q + 10.0) / (s - 1) + 0.5 + rest * inverse
-        return total + np.where(np.isinf(q), 0.0, tail * _power(inverse, s))
+        # The power alone may be too small for a number where the product is not.
+        tail = ((q + 10.0) / (s - 1) + 0.5 + rest * inverse) * inverse
+        return total + np.where(np.isinf(q), 0.0, tail * _power(inverse, s - 1))
 
 
 def _power(x: Any, n: int) -> Any:
@@ -270,7 +296,12 @@ def _polygamma(n: Any, x: Any) -> Any:
     if left.any():
         rest, at = orders[left], points[left]
         with np.errstate(all="ignore"):
-            found = np.where(rest % 2 == 1, 1.0, -1.0) * gamma(rest + 1.0) * zeta(rest + 1.0, at)
+            # SciPy's function adds a term for each step from a negative number up to zero.
+            reflected = (rest == 1) & (at < 0)
+            sine = np.sin(np.pi * (at - np.round(at)))
+            sums = zeta(rest + 1.0, np.where(reflected, 1.0 - at, at))
+            found = np.where(rest % 2 == 1, 1.0, -1.0) * gamma(rest + 1.0) * sums
+            found = np.where(reflected, np.square(np.pi / sine) - sums, found)
             found = np.where(rest == 0, psi(at), found)
             answer[left] = np.where((rest < 0) | (rest != np.floor(rest)), np.nan, found)
     return answer.astype(dtype)[()]
@@ -514,10 +545,26 @@ i1: SpecialFunction = SpecialFunction("i1", "f", [lambda z, x: mul(0.5, add(i0(x
 iv: SpecialFunction = SpecialFunction(
     "iv", "fz", [_unknown("iv", "v"), lambda z, v, x: _neighbours(iv, v, x, 1.0)]
 )
-i0e: SpecialFunction = SpecialFunction("i0e", "f", [lambda z, x: sub(i1e(x), mul(sign(x), z))])
-i1e: SpecialFunction = SpecialFunction(
-    "i1e", "f", [lambda z, x: sub(mul(0.5, add(i0e(x), ive(2.0, x))), mul(sign(x), z))]
-)
+
+
+def _far_slope(z: Any, x: Any, direct: Any, coefficient: float) -> Any:
+    # Far out, the difference of two such functions has no digits left; SciPy knows none from 1e10 on.
+    u = div(1.0, abs_(x))
+    factor = add(-0.5, mul(mul(coefficient, u), add(1.0, u)))
+    return select(less(abs_(x), 1e5), direct, mul(mul(sign(x), z), mul(u, factor)))
+
+
+def _i0e_slope(z: Any, x: Any) -> Any:
+    return _far_slope(z, x, sub(i1e(x), mul(sign(x), z)), -0.125)
+
+
+def _i1e_slope(z: Any, x: Any) -> Any:
+    direct = sub(mul(0.5, add(i0e(x), ive(2.0, x))), mul(sign(x), z))
+    return _far_slope(z, x, direct, 0.375)
+
+
+i0e: SpecialFunction = SpecialFunction("i0e", "f", [_i0e_slope])
+i1e: SpecialFunction = SpecialFunction("i1e", "f", [_i1e_slope])
 ive: SpecialFunction = SpecialFunction(
     "ive",
     "ff",
