@@ -21,10 +21,7 @@ UNARY = (
     "erf erfc erfcx erfi dawsn ndtr log_ndtr expit i0 i1 i0e i1e erfinv erfcinv ndtri ndtri_exp logit gamma "
     "gammaln digamma entr exp1 expi spence loggamma gammasgn rgamma log_expit j0 j1 y0 y1 k0 k1 k0e k1e factorial"
 ).split()
-BINARY = (
-    "beta betaln poch gammainc gammaincc xlogy xlog1py rel_entr kl_div boxcox boxcox1p owens_t "
-    "gammaincinv gammainccinv comb"
-).split()
+BINARY = "beta betaln poch gammainc gammaincc xlogy xlog1py rel_entr kl_div boxcox".split()
 #: Each has several numbers.
 EXAMPLES = max(1, settings.default.max_examples // 5)
 NAMES = {"digamma": "psi", "dawsn": "dawsn"}
