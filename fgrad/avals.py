@@ -36,6 +36,10 @@ class Aval:
         return math.prod(self.shape)
 
     @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
     def weak_type(self) -> bool:
         return self.weak
 

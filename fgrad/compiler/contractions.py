@@ -9,7 +9,6 @@ them in one call, and constants are laid out once.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from fgrad.compiler.fuse import SMALLEST
 from fgrad.compiler.layout import Arrange
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from fgrad.ir.uses import count_reads
 from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.elementwise import Select
 from fgrad.primitives.families import Elementwise, Reshape, Sum, absorbing_product, mul
@@ -43,8 +43,7 @@ class _Walk:
         self.squeezes = squeezes
         self.eqns: list[Eqn] = []
         self.made_by: dict[Any, Eqn] = {}
-        self.reads: Counter[Any] = Counter(a for eqn in jaxpr.eqns for a in eqn.inputs)
-        self.reads.update(jaxpr.outvars)
+        self.reads = count_reads(jaxpr)
         self.consts: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
         #: How arrays are transposed.
         self.permutations: dict[Any, tuple[int, ...]] = {

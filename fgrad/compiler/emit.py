@@ -441,7 +441,7 @@ class Emitter:
                 seen = eqn.primitive.looked_at if type(eqn.primitive) is Fused else ()
                 looks = [v for v in eqn.outputs if v in self.guards and v not in seen]
                 lines.extend(f"{indent}if {self.found_nan(v, silent)}: return None" for v in looks)
-            large = [v for v in gone if _bytes(v.aval) >= _WORTH_DROPPING and v in self._names]
+            large = [v for v in gone if v.aval.nbytes >= _WORTH_DROPPING and v in self._names]
             if large:
                 kept = {*self.constants, *[self.var(v) for v in eqn.outputs]}
                 dropped = [self._names[v] for v in large if self._names[v] not in kept]
@@ -465,10 +465,6 @@ class Emitter:
                 seen.add(atom)
             results.append(text)
         return results
-
-
-def _bytes(aval: Aval) -> int:
-    return aval.size * aval.dtype.itemsize
 
 
 def _identifiers() -> Iterator[str]:

@@ -231,7 +231,7 @@ class Writer:
             self.emitter.var(v)
             for eqn in body.eqns
             for v in eqn.outputs
-            if _bytes(v.aval) >= _WORTH_DROPPING
+            if v.aval.nbytes >= _WORTH_DROPPING
         ]
 
 
@@ -316,7 +316,7 @@ def write_scan(
     views = [
         var
         for var, whole in zip([*rows, *places], [*given[2], *stacks], strict=True)
-        if var is not None and var.aval.shape and _bytes(whole.aval) >= _WORTH_DROPPING
+        if var is not None and var.aval.shape and whole.aval.nbytes >= _WORTH_DROPPING
     ]
     writer.finish(body, carry, owned_results(body, carried_on, placed), views)
     return writer.lines

@@ -15,6 +15,7 @@ import numpy as np
 from fgrad.avals import Aval
 from fgrad.compiler.parts import SumOfParts
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from fgrad.ir.uses import count_reads
 from fgrad.parameters import parameters
 from fgrad.primitives.cholesky import CholeskyGradient, between_inverses, mirror
 from fgrad.primitives.contraction import DotGeneral
@@ -97,10 +98,7 @@ class _Walk:
         self.jaxpr = jaxpr
         self.eqns: list[Eqn] = []
         self.made_by: dict[Any, Eqn] = {}
-        self.reads: Counter[Any] = Counter(
-            a for eqn in jaxpr.eqns for a in eqn.inputs if type(a) is Var
-        )
-        self.reads.update(a for a in jaxpr.outvars if type(a) is Var)
+        self.reads = count_reads(jaxpr)
         #: Identity matrices.
         self.identities = {
             var

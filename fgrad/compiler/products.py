@@ -21,6 +21,7 @@ import numpy as np
 from fgrad.avals import Aval
 from fgrad.compiler.fuse import SMALLEST
 from fgrad.ir.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from fgrad.ir.uses import count_reads
 from fgrad.parameters import parameters
 from fgrad.primitives.elementwise import IntegerPower, Select, div
 from fgrad.primitives.families import Elementwise, Reshape, Sum, absorbing_product, mul, neg
@@ -123,10 +124,7 @@ class _Walk:
         self.jaxpr = jaxpr
         self.eqns: list[Eqn] = []
         self.made_by: dict[Any, Eqn] = {}
-        self.reads: Counter[Any] = Counter(
-            a for eqn in jaxpr.eqns for a in eqn.inputs if type(a) is Var
-        )
-        self.reads.update(a for a in jaxpr.outvars if type(a) is Var)
+        self.reads = count_reads(jaxpr)
         #: Sums that the program has, by what they are sums of.
         self.sums: dict[Any, Var] = {}
         self.changed = False

@@ -134,12 +134,8 @@ def _counted(jaxpr: Jaxpr) -> _Count:
         if _transcends(eqn.primitive):
             total.transcendentals += outs[0].size
         if not eqn.primitive.view:
-            total.bytes += sum(map(_bytes, (*ins, *outs)))
+            total.bytes += sum(aval.nbytes for aval in (*ins, *outs))
     return total
-
-
-def _bytes(aval: Aval) -> int:
-    return aval.size * aval.dtype.itemsize
 
 
 def _transcends(primitive: Any) -> bool:
@@ -197,8 +193,8 @@ _RULES: dict[type, Callable[[Any, Sequence[Aval], Sequence[Aval]], int]] = {
 
 def memory_analysis(jaxpr: Jaxpr, source: str) -> MemoryStats:
     """The memory that a program needs, without that of what is computed in blocks or in place."""
-    arguments = sum(_bytes(a) for a in jaxpr.in_avals)
-    results = sum(_bytes(a) for a in jaxpr.out_avals)
+    arguments = sum(a.nbytes for a in jaxpr.in_avals)
+    results = sum(a.nbytes for a in jaxpr.out_avals)
     consts = sum(c.nbytes for c in jaxpr.consts if isinstance(c, np.ndarray))
     temporary = _peak(jaxpr)
     return MemoryStats(
@@ -231,7 +227,7 @@ def _peak(jaxpr: Jaxpr) -> int:
     for index, eqn in enumerate(jaxpr.eqns):
         for var in eqn.outputs:
             if var not in owner and var not in outside:
-                alive[var] = _bytes(var.aval)
+                alive[var] = var.aval.nbytes
         inner = max([_peak(body) for body in sub_jaxprs(eqn.primitive)], default=0)
         most = max(most, sum(alive.values()) + inner)
         for var in [v for v in alive if last.get(v, index) <= index]:

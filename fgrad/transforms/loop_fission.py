@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from fgrad.avals import Aval, aval_of
+from fgrad.avals import Aval
 from fgrad.compiler.fission import simplified
 from fgrad.ir.jaxpr import Eqn, Jaxpr, Literal, Var, derivative_rules, eval_jaxpr, sub_jaxprs
 from fgrad.ir.passes import dce
+from fgrad.ir.uses import count_reads
 from fgrad.primitives.contraction import DotGeneral
 from fgrad.primitives.elementwise import convert, sub
 from fgrad.primitives.families import (
@@ -96,9 +97,7 @@ def _regrouped(scan: Any, body: Jaxpr) -> Jaxpr:
     """
     consts, carry, _ = scan.split(body.invars)
     changing: set[Any] = set(carry)
-    reads: dict[Any, int] = {}
-    for atom in (*[a for eqn in body.eqns for a in eqn.inputs], *body.outvars):
-        reads[atom] = reads.get(atom, 0) + 1
+    reads = count_reads(body)
     fixed = set(consts)
     made: dict[Any, int] = {}
     eqns = list(body.eqns)
@@ -146,7 +145,7 @@ class _Loop:
             for atom in dict.fromkeys(a for a in eqn.inputs if type(a) is Var):
                 self.readers.setdefault(atom, []).append(i)
         stacks = [*self.rows, *{v: None for v in self.entries}]
-        self.room = max(SPARE, scan.length * sum([_bytes(v) for v in stacks]))
+        self.room = max(SPARE, scan.length * sum([v.aval.nbytes for v in stacks]))
         #: What lies in an array of all steps in any case.
         self.stacked = {*self.rows, *[v for v in self.entries if type(v) is Var]}
 
@@ -256,7 +255,9 @@ class _Loop:
             light = _is_short(eqn) or (known and not isinstance(eqn.primitive, Elementwise))
             if light and read <= chosen and (known or i in linear or _is_short(eqn)):
                 chosen.add(i)
-                stacked.update(a for a in eqn.inputs if type(a) is Var and _bytes(a) <= SHORT_ROW)
+                stacked.update(
+                    a for a in eqn.inputs if type(a) is Var and a.aval.nbytes <= SHORT_ROW
+                )
         # Whoever reads what is computed after the loop runs after it too.
         while True:
             outside = {v for i in chosen for v in self.eqns[i].outputs}
@@ -295,7 +296,7 @@ class _Loop:
             return False
         if is_summed and (type(primitive) is DotGeneral or _passes_sums(eqn)):
             return True
-        return self.scan.length * sum(map(_bytes, eqn.outputs)) <= self.room  # type: ignore[no-any-return]
+        return self.scan.length * sum([v.aval.nbytes for v in eqn.outputs]) <= self.room  # type: ignore[no-any-return]
 
     def is_outside(self, term: Any, before: set[int], after: set[int]) -> bool:
         """Whether the term of a sum is known without the loop, or lies in an array of all steps."""
@@ -304,12 +305,12 @@ class _Loop:
             return True
         if term in self.consts:
             return False
-        return term in self.stacked or (_bytes(term) <= SHORT_ROW and term not in self.carry)
+        return term in self.stacked or (term.aval.nbytes <= SHORT_ROW and term not in self.carry)
 
     def fits(self, before: set[int], after: set[int], sums: dict[int, Any]) -> bool:
         more = {*self.handed_in(before, after, sums), *self.handed_out(before, after, sums)}
         more -= self.stacked
-        return self.scan.length * sum(map(_bytes, more)) <= self.room  # type: ignore[no-any-return]
+        return self.scan.length * sum([a.aval.nbytes for a in more]) <= self.room  # type: ignore[no-any-return]
 
     # -- what goes in and out --
 
@@ -488,7 +489,7 @@ def _is_heavy(eqn: Eqn) -> bool:
 
 
 def _is_short(eqn: Eqn) -> bool:
-    return sum(map(_bytes, eqn.outputs)) <= SHORT_ROW
+    return sum([v.aval.nbytes for v in eqn.outputs]) <= SHORT_ROW
 
 
 def _is_weak(eqn: Eqn) -> bool:
@@ -497,8 +498,3 @@ def _is_weak(eqn: Eqn) -> bool:
 
 def _makes(eqns: Sequence[Eqn], var: Var) -> bool:
     return any(var in eqn.outputs for eqn in eqns)
-
-
-def _bytes(atom: Any) -> int:
-    aval = aval_of(atom) if type(atom) is not Var else atom.aval
-    return aval.size * aval.dtype.itemsize
