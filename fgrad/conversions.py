@@ -22,6 +22,7 @@ from fgrad.errors import (
     TracerIntegerConversionError,
     UnsupportedArrayError,
 )
+from fgrad.numpy.replacements import use_of_traced_value
 from fgrad.source_info import here
 from fgrad.tracing import (
     ONE_ANSWER,
@@ -83,6 +84,13 @@ def converted(
             ),
         )
     return known
+
+
+def _read(tracer: Tracer, conversion: str, advice: str) -> Any:
+    """The value for a conversion that the user did not write down: a refusal tells what did ask for it."""
+    if concrete(tracer) is None or _differentiated(tracer) is not None:
+        conversion, advice = use_of_traced_value() or (conversion, advice)
+    return converted(tracer, conversion, advice)
 
 
 def _one_element(tracer: Tracer, conversion: str) -> None:
@@ -157,7 +165,7 @@ def number(kind: type) -> Callable[[Tracer], Any]:
 
     def convert(tracer: Tracer) -> Any:
         _one_element(tracer, f"{kind.__name__}(x)")
-        return kind(converted(tracer, name, f"to print a value, use an f-string; {_BUILD}"))
+        return kind(_read(tracer, name, f"to print a value, use an f-string; {_BUILD}"))
 
     return convert
 
@@ -185,7 +193,7 @@ def tobytes(tracer: Tracer, order: Any = "C") -> bytes:
 def to_array(tracer: Tracer, dtype: Any = None, copy: Any = None) -> Any:
     """``np.asarray(x)``, and what NumPy does with lists of traced values and with ``a[i] = x``."""
     try:
-        known = converted(tracer, "the conversion to a NumPy array", _BUILD)
+        known = _read(tracer, "the conversion to a NumPy array", _BUILD)
     except (DerivativeCutError, TracerArrayConversionError):
         advice = _advice_about_operand()
         if advice is None:

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from threading import get_ident
+from types import TracebackType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -344,6 +345,19 @@ class Trace:
         source, refused, message = refusal
         if masked and source is not None and same_line(raised_at(traceback), source):
             raise refused(message).with_traceback(traceback) from None
+        # Compiled code that calls back although a conversion has failed makes any step of Python fail.
+        lost = isinstance(error, (SystemError, AttributeError))
+        if lost and any(
+            same_line((entry.tb_frame.f_code, entry.tb_lasti), source)
+            for entry in _entries(traceback)
+        ):
+            raise refused(message).with_traceback(traceback) from None
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
 
 
 def refuse(tracer: Tracer, error: errors.FgradError) -> errors.FgradError:

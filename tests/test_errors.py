@@ -822,9 +822,12 @@ def test_an_index_into_a_numpy_array() -> None:
         return table[i]
 
     kind = errors.TracerArrayConversionError
-    refused(kind, lambda: fgrad.jit(lookup)(2), "argument i", "fgrad.numpy.asarray(a)[i]")
+    refused(kind, lambda: fgrad.jit(lookup)(2), "argument i", "fgrad.numpy.asarray(table)[i]")
     refused(
-        kind, lambda: fgrad.vmap(lookup)(np.arange(2)), "argument i", "fgrad.numpy.asarray(a)[i]"
+        kind,
+        lambda: fgrad.vmap(lookup)(np.arange(2)),
+        "argument i",
+        "fgrad.numpy.asarray(table)[i]",
     )
     assert fgrad.jit(lambda i: fnp.asarray(table)[i])(2) == 2.0
 

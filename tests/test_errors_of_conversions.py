@@ -1,0 +1,218 @@
+"""Messages about lines that convert traced values: they name what was called, and what to write instead."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.interpolate
+import scipy.linalg
+import scipy.optimize
+import scipy.signal
+import scipy.spatial.distance
+import scipy.special
+import scipy.stats
+from scipy.linalg import cholesky as factor
+from scipy.stats import norm
+from support.refusals import refusal
+
+import fgrad
+import fgrad.numpy as fnp
+from fgrad import errors
+
+refused = functools.partial(refusal, file=__file__)
+x3 = np.array([1.0, 2.0, 3.0])
+
+
+def assigned(x: Any) -> Any:
+    out = np.zeros(3)
+    for i in range(3):
+        out[i] = x[i] * i
+    return fnp.sum(out)
+
+
+def added(x: Any) -> Any:
+    total = np.zeros((2, 2))
+    total[0, 1] += x[0]
+    return fnp.sum(total)
+
+
+def sliced(x: Any) -> Any:
+    out = np.zeros(3)
+    out[:2] = x[:2]
+    return fnp.sum(out)
+
+
+def in_a_dict(x: Any) -> Any:
+    tables = {"a": np.zeros(3)}
+    tables["a"][-1] = x[0]
+    return fnp.sum(tables["a"])
+
+
+both = pytest.mark.parametrize(
+    ("transform", "kind"),
+    [
+        (fgrad.grad, errors.DerivativeCutError),
+        (fgrad.jit, errors.TracerArrayConversionError),
+    ],
+)
+
+
+@both
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (assigned, ("out[i] = v would write", "out = out.at[i].set(v)")),
+        (added, ("total[0, 1] += v would write", "total = total.at[0, 1].add(v)")),
+        (sliced, ("out[:2] = v would write", "out = out.at[:2].set(v)")),
+        (in_a_dict, ("tables['a'][-1] = v", "tables['a'].at[-1].set(v)")),
+    ],
+)
+def test_an_assignment_into_a_numpy_array(
+    transform: Any, kind: Any, f: Callable[[Any], Any], words: tuple[str, ...]
+) -> None:
+    message = refused(
+        kind,
+        lambda: transform(f)(x3),
+        *words,
+        "into a NumPy array",
+        "fgrad.numpy.zeros",
+        "fgrad.numpy.stack",
+    )
+    assert message.startswith(words[0])
+    assert "float(x)" not in message
+
+
+table = np.arange(3.0)
+CALLS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
+    "full": (lambda x: np.full(3, x[0]), "np.full", "fgrad.numpy.full"),
+    "diag": (lambda x: np.diag([x[0], x[1]]), "np.diag", "fgrad.numpy.diag"),
+    "sum": (lambda x: np.sum([x[0], x[1]]), "np.sum", "fgrad.numpy.sum"),
+    "arange": (lambda x: np.arange(0, x[0], 0.3), "np.arange", "fgrad.numpy.arange"),
+    "array": (lambda x: np.array([x[0], x[1]]), "np.array", "fgrad.numpy.array"),
+    "float64": (lambda x: np.float64(x[0]), "np.float64", "fgrad.numpy.float64"),
+    "vectorize": (
+        lambda x: np.vectorize(math.sin)(x),
+        "np.vectorize(...)",
+        "fgrad.numpy.vectorize",
+    ),
+    "r_": (lambda x: np.r_[x[0], 1.0], "np.r_[...]", "fgrad.numpy.r_[...]"),
+    "c_": (lambda x: np.c_[x, x], "np.c_[...]", "fgrad.numpy.c_[...]"),
+    "dot": (lambda x: table.dot(x), "table.dot", "fgrad.numpy.dot"),
+    "exp": (lambda x: math.exp(x[0]), "math.exp", "fgrad.numpy.exp"),
+    "erf": (lambda x: math.erf(x[0]), "math.erf", "fgrad.scipy.special.erf"),
+    "float": (lambda x: float(x[0]), "float(x)", "leave float() out"),
+    "text": (lambda x: "%.1f" % x[0], "text by %", "f-string"),  # noqa: UP031
+    "several lines": (
+        lambda x: np.full(
+            3,
+            x[0],
+        ),
+        "np.full",
+        "fgrad.numpy.full",
+    ),
+    "cholesky": (
+        lambda x: scipy.linalg.cholesky(fnp.diag(x)),
+        "scipy.linalg.cholesky",
+        "fgrad.scipy.linalg.cholesky",
+    ),
+    "cholesky by itself": (
+        lambda x: factor(fnp.diag(x)),
+        "scipy.linalg.cholesky",
+        "fgrad.scipy.linalg.cholesky",
+    ),
+    "solve": (
+        lambda x: scipy.linalg.solve(fnp.diag(x), x),
+        "scipy.linalg.solve",
+        "fgrad.scipy.linalg.solve",
+    ),
+    "cho_solve": (
+        lambda x: scipy.linalg.cho_solve((fnp.diag(x), True), x),
+        "scipy.linalg.cho_solve",
+        "fgrad.scipy.linalg.cho_solve",
+    ),
+    "logsumexp": (
+        lambda x: scipy.special.logsumexp(x),
+        "scipy.special.logsumexp",
+        "fgrad.scipy.special.logsumexp",
+    ),
+    "logpdf": (
+        lambda x: scipy.stats.norm.logpdf(x),
+        "scipy.stats.norm.logpdf",
+        "fgrad.scipy.stats.norm.logpdf",
+    ),
+    "logpdf of a distribution": (
+        lambda x: norm.logpdf(x),
+        "scipy.stats.norm.logpdf",
+        "fgrad.scipy.stats.norm.logpdf",
+    ),
+    "fftconvolve": (
+        lambda x: scipy.signal.fftconvolve(x, x),
+        "scipy.signal.fftconvolve",
+        "fgrad.scipy.signal.fftconvolve",
+    ),
+    "cdist": (
+        lambda x: scipy.spatial.distance.cdist(x[:, None], x[:, None]),
+        "scipy.spatial.distance.cdist",
+        "fgrad.numpy.linalg.norm",
+    ),
+    "interp1d": (
+        lambda x: scipy.interpolate.interp1d(x3, x3)(x),
+        "scipy.interpolate.interp1d",
+        "fgrad.numpy.interp",
+    ),
+    "quad": (
+        lambda x: scipy.integrate.quad(lambda t: t * x[0], 0, 1)[0],
+        "scipy.integrate.quad",
+        "fgrad.pure_callback",
+    ),
+    "ellipk": (lambda x: scipy.linalg.pinvh(fnp.diag(x)), "scipy.linalg.pinvh", "pure_callback"),
+}
+
+
+@both
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_a_call_that_converts(transform: Any, kind: Any, name: str) -> None:
+    f, called, instead = CALLS[name]
+    message = refused(kind, lambda: transform(f)(x3), instead)
+    assert called in message.partition(",")[0]
+    assert "x.at[i]" not in message
+
+
+def test_what_is_named_is_there() -> None:
+    for _, _, instead in CALLS.values():
+        if instead.startswith("fgrad."):
+            found: Any = fgrad
+            for part in instead.removesuffix("[...]").split(".")[1:]:
+                found = getattr(found, part)
+            assert found is not None
+
+
+def test_a_solver_that_calls_back_after_a_refused_conversion() -> None:
+    def root(x: Any) -> Any:
+        return scipy.optimize.brentq(lambda t: t - x[0], 0.0, 1.5)
+
+    def root_of_number(x: Any) -> Any:
+        return scipy.optimize.brentq(lambda t: t - x, 0.0, 1.5)
+
+    kind = errors.DerivativeCutError
+    words = ("scipy.optimize.brentq", "custom_root")
+    refused(kind, lambda: fgrad.grad(root)(x3), *words, placed=False)
+    refused(kind, lambda: fgrad.grad(root_of_number)(1.0), *words, placed=False)
+    refused(kind, lambda: fgrad.jvp(root, (x3,), (x3,)), *words, placed=False)
+
+
+def test_code_without_a_source_is_told_in_general() -> None:
+    namespace: dict[str, Any] = {"np": np}
+    exec("def f(x):\n    return np.full(3, x)\ndef g(x):\n    np.zeros(3)[0] = x", namespace)
+    kind = errors.DerivativeCutError
+    general = refused(
+        kind, lambda: fgrad.grad(namespace["f"])(1.0), "fgrad.numpy.stack", placed=False
+    )
+    assert "np.full" not in general
+    refused(kind, lambda: fgrad.grad(namespace["g"])(1.0), "out = out.at[i].set(v)", placed=False)
