@@ -66,6 +66,8 @@ from fgrad.devices import (
 from fgrad.dtypes import float0
 from fgrad.removed_names import removed_name as _removed_name
 from fgrad.source_info import guard as _guard
+from fgrad.source_info import guard_methods as _guard_methods
+from fgrad.source_info import guard_names as _guard_names
 from fgrad.transforms.callback import pure_callback
 from fgrad.transforms.checkpoint import checkpoint, remat
 from fgrad.transforms.closure_convert import closure_convert
@@ -87,6 +89,10 @@ from fgrad.transforms.vmap import vmap
 from fgrad.version import __version__, __version_info__
 
 _guard(numpy, numpy.linalg, numpy.fft, tree, tree_util)
+_guard_methods(type(config))
+for _module in (dtypes, errors):
+    _guard_names(_module)
+del _module
 
 __all__ = [
     "Array",

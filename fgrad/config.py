@@ -6,11 +6,12 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from fgrad.errors import ConfigError
+from fgrad.missing_names import nearest
 
 _DEFAULTS: dict[str, Any] = {
     "enable_x64": True,
@@ -95,6 +96,15 @@ def _short(name: str) -> str:
             name = name[len(prefix) :]
             break
     return _SYNONYMS.get(name, name)
+
+
+def _no_flag(name: str, flags: Iterable[str]) -> ConfigError:
+    if name.startswith("__"):
+        # Asked for by what looks into any object.
+        return ConfigError(f"no configuration flag {name!r}")
+    near = nearest(_short(name), flags)
+    hint = f"did you mean {near!r}? The" if near else "the"
+    return ConfigError(f"no configuration flag {name!r}; {hint} flags are {', '.join(flags)}")
 
 
 def _switch(text: str) -> bool | None:
@@ -203,7 +213,7 @@ class Config:
         short = _short(name)
         if short != name and short in self.__dict__:
             return self.__dict__[short]
-        raise ConfigError(f"no configuration flag {name!r}; the flags are {', '.join(self.values)}")
+        raise _no_flag(name, self.values)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.update(name, value)
@@ -225,9 +235,7 @@ class Config:
         """
         short = _short(name)
         if short not in _DEFAULTS and short not in _INERT:
-            raise ConfigError(
-                f"no configuration flag {name!r}; the flags are {', '.join(self.values)}"
-            )
+            raise _no_flag(name, self.values)
         default = _DEFAULTS.get(short)
         if short in _UNCHECKED:
             choices, instead = _UNCHECKED[short]
@@ -274,9 +282,7 @@ class Config:
         """
         short = _short(name)
         if short not in _DEFAULTS and short not in _INERT:
-            raise ConfigError(
-                f"no configuration flag {name!r}; the flags are {', '.join(self.values)}"
-            )
+            raise _no_flag(name, self.values)
         return self.__dict__[short]
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fgrad.config import switches
-from fgrad.errors import DTypeError
+from fgrad.errors import DTypeError, MissingNameError
 
 
 class extended(np.generic):
@@ -388,4 +388,4 @@ def __getattr__(name: str) -> Any:
                 "fgrad.dtypes.bfloat16 needs the package ml_dtypes, which is not installed"
             ) from None
         return ml_dtypes.bfloat16
-    raise AttributeError(f"module 'fgrad.dtypes' has no attribute {name!r}")
+    raise MissingNameError(__name__, name)

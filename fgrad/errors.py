@@ -17,6 +17,8 @@ start with::
 
 from __future__ import annotations
 
+from fgrad.missing_names import NameOfNamespace
+
 
 class FgradError(Exception):
     """Base of every error in this module."""
@@ -113,6 +115,21 @@ class ArgumentError(FgradError, TypeError, ValueError):
     """
 
 
+class MissingNameError(FgradError, NameOfNamespace, AttributeError):
+    """A name that a namespace of fgrad does not have.
+
+    The message says which namespace has it, or which name is written almost like it.
+
+    Wrong::
+
+        fnp.sigmoid(1.0)
+
+    Right::
+
+        fgrad.nn.sigmoid(1.0)
+    """
+
+
 class NonArrayError(FgradError, TypeError):
     """A leaf of an argument that is not an array or a number.
 
@@ -184,17 +201,11 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
     Wrong::
 
-        def relu(x):
-            return x if x > 0 else 0.0
-
-        fgrad.jit(relu)(1.0)
+        fgrad.jit(lambda x: x if x > 0 else 0.0)(1.0)
 
     Right::
 
-        def relu(x):
-            return fnp.where(x > 0, x, 0.0)
-
-        fgrad.jit(relu)(1.0)
+        fgrad.jit(lambda x: fnp.where(x > 0, x, 0.0))(1.0)
     """
 
 
@@ -366,15 +377,11 @@ class NonDifferentiableError(FgradError, TypeError):
 
     Wrong::
 
-        from fgrad.numpy.linalg import qr
-
-        fgrad.grad(lambda a: qr(a, mode="raw")[0].sum())(np.eye(2))
+        fgrad.grad(lambda a: fnp.linalg.qr(a, mode="raw")[0].sum())(np.eye(2))
 
     Right::
 
-        from fgrad.numpy.linalg import qr
-
-        fgrad.grad(lambda a: qr(a)[1].sum())(np.eye(2))
+        fgrad.grad(lambda a: fnp.linalg.qr(a)[1].sum())(np.eye(2))
     """
 
 
@@ -567,18 +574,12 @@ class UndefinedRuleError(FgradError, AttributeError):
 
     Wrong::
 
-        @fgrad.custom_jvp
-        def double(x):
-            return 2.0 * x
-
+        double = fgrad.custom_jvp(lambda x: 2.0 * x)
         double(1.0)
 
     Right::
 
-        @fgrad.custom_jvp
-        def double(x):
-            return 2.0 * x
-
+        double = fgrad.custom_jvp(lambda x: 2.0 * x)
         double.defjvps(lambda x_dot, answer, x: 2.0 * x_dot)
         double(1.0)
     """
@@ -890,4 +891,4 @@ _NAMES_OF_JAX = {
 def __getattr__(name: str) -> type[FgradError]:
     if name in _NAMES_OF_JAX:
         return _NAMES_OF_JAX[name]
-    raise AttributeError(f"module 'fgrad.errors' has no attribute {name!r}")
+    raise MissingNameError(__name__, name)

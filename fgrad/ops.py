@@ -11,6 +11,7 @@ from fgrad import dtypes
 from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, ConcretizationTypeError, DTypeError, ShapeError
+from fgrad.errors import MissingNameError as _MissingNameError
 from fgrad.numpy._support import ArrayLike, operand, static_int, strong
 from fgrad.numpy.at import IndexRef
 from fgrad.primitives.families import Full
@@ -342,7 +343,7 @@ def __getattr__(name: str) -> Any:
             "fgrad.ops.index[...] does not exist, as it no longer does in JAX; write the index itself, as in "
             "x.at[1:, 0].set(values)"
         )
-    raise AttributeError(f"module 'fgrad.ops' has no attribute {name!r}")
+    raise _MissingNameError(__name__, name)
 
 
 _guard(_sys.modules[__name__])

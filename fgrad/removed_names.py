@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from fgrad import source_info, tree_util
+from fgrad.errors import MissingNameError
 
 _TREES = {
     "tree_all": "all",
@@ -26,7 +27,7 @@ def removed_name(name: str) -> Any:
 
     Raises
     ------
-    AttributeError
+    MissingNameError
         If there never was such a name.
     """
     if name in _TREES:
@@ -37,6 +38,6 @@ def removed_name(name: str) -> Any:
     elif name == "partial":
         new, found = "functools.partial", functools.partial
     else:
-        raise AttributeError(f"module 'fgrad' has no attribute {name!r}")
+        raise MissingNameError("fgrad", name)
     source_info.warn(f"fgrad.{name} is deprecated, as it is in JAX; use {new}", DeprecationWarning)
     return found

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fgrad.config import config
-from fgrad.errors import FgradError
+from fgrad.errors import FgradError, MissingNameError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -309,7 +309,8 @@ def _positional_count(f: Any) -> int | None:
 def guard(*modules: ModuleType) -> None:
     """Put a boundary around the functions that public modules export.
 
-    Inside of fgrad they are imported from where they are defined, and cost nothing more.
+    Inside of fgrad they are imported from where they are defined, and cost nothing more. A name that a
+    module does not have is told in the user's words.
     """
     guarded: dict[Any, Any] = {}
     placed = set()
@@ -326,6 +327,36 @@ def guard(*modules: ModuleType) -> None:
                 placed.add(f)
                 guarded[f].__module__ = module.__name__
             setattr(module, name, guarded[f])
+        if type(module) is ModuleType:
+            guard_names(module)
+
+
+def guard_names(module: ModuleType) -> None:
+    """Make what a module says of names that it does not have show the user's frames only."""
+
+    # Set from outside: type checkers take a module that defines it for one that has every name.
+    def refuse(name: str, /) -> Any:
+        raise MissingNameError(module.__name__, name)
+
+    given = vars(module).get("__getattr__", refuse)
+    if given.__globals__ is globals() and given is not refuse:
+        return
+
+    def call(name: str, /) -> Any:
+        __tracebackhide__ = True
+        try:
+            return given(name)
+        except MissingNameError as error:
+            # Most are never seen, since `hasattr` asks: what takes time is left to the message.
+            error.place = functools.partial(source_text, user_source())
+            if config.traceback_filtering != "off":
+                error.__traceback__ = None
+            raise
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    vars(module)["__getattr__"] = call
 
 
 def guard_methods(*classes: type) -> None:

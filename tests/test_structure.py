@@ -16,6 +16,7 @@ PACKAGE = Path(fgrad.__file__).parent
 # The layer of each module or folder; a module imports from its own layer or from below.
 LAYERS = {
     "errors": 0,
+    "missing_names": 0,
     "parameters": 0,
     "config": 0,
     "dtypes": 0,

@@ -5,6 +5,7 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from fgrad.errors import MissingNameError as _MissingNameError
 from fgrad.nn.activations import (
     celu,
     elu,
@@ -89,7 +90,7 @@ def __getattr__(name: str) -> _Any:
     # Imported when asked for: initializers bring random numbers along.
     if name == "initializers":
         return _importlib.import_module("fgrad.nn.initializers")
-    raise AttributeError(f"module 'fgrad.nn' has no attribute {name!r}")
+    raise _MissingNameError(__name__, name)
 
 
 _guard(_sys.modules[__name__])

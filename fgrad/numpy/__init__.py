@@ -6,6 +6,7 @@ NumPy. Every result is a read-only `Array`.
 
 from typing import Any
 
+from fgrad.errors import MissingNameError as _MissingNameError
 from fgrad.numpy import fft, linalg
 from fgrad.numpy.averages import (
     average,
@@ -523,7 +524,7 @@ def __getattr__(name: str) -> Any:
     if name in NARROW_TYPES:
         found = globals()[name] = narrow_type(name)
         return found
-    raise AttributeError(f"module 'fgrad.numpy' has no attribute {name!r}")
+    raise _MissingNameError(__name__, name)
 
 
 # fmt: off

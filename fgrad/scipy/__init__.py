@@ -1,5 +1,7 @@
 """Functions under the names of ``jax.scipy``, which are those of SciPy."""
 
+import sys as _sys
+
 from fgrad.scipy import (
     cluster,
     fft,
@@ -35,4 +37,5 @@ _guard(
     *[module for name in __all__ if hasattr(module := globals()[name], "__all__")],
     cluster.vq,
     sparse.linalg,
+    _sys.modules[__name__],
 )
