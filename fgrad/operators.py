@@ -220,6 +220,9 @@ def _refusal(call: str, instead: str) -> Callable[..., Any]:
     return refuse
 
 
+_refuse_shape = _refusal("x.shape = s", "x = fnp.reshape(x, s)")
+
+
 # ---- methods ------------------------------------------------------------------------------------
 
 
@@ -435,7 +438,7 @@ def _of_arrays() -> dict[str, Any]:
         # NumPy lets the shape of an array be assigned, also of one that is read-only.
         "shape": property(
             np.ndarray.shape.__get__,
-            _refusal("x.shape = s", "fnp.reshape(x, s)"),
+            _refuse_shape,
         ),
         "copy": lambda self, order="C": copy.deepcopy(self),
         # NumPy's own iterator: it gives numbers, which is what those ask for who look through it.
@@ -459,6 +462,9 @@ def _attach() -> None:
     for cls, members in ((Tracer, _of_tracers()), (Array, _of_arrays())):
         for name, member in {**_shared(), **members}.items():
             setattr(cls, name, _guarded(name, member))
+    # The getter is read for every operation, and never fails: it needs no boundary.
+    shape = vars(Tracer)["shape"]
+    setattr(Tracer, "shape", property(shape.fget, boundary(_refuse_shape)))  # noqa: B010
     protocols.register(fnp.__all__, fnp, np)
     for part in ("linalg", "fft"):
         ours = getattr(fnp, part, None)

@@ -216,3 +216,125 @@ def test_code_without_a_source_is_told_in_general() -> None:
     )
     assert "np.full" not in general
     refused(kind, lambda: fgrad.grad(namespace["g"])(1.0), "out = out.at[i].set(v)", placed=False)
+
+
+# ---- what would write in place -----------------------------------------------------------------
+
+WRITES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], str]] = {
+    "fill_diagonal": (
+        lambda K: np.fill_diagonal(K, 0.0),
+        lambda K: fnp.fill_diagonal(K, 0.0, inplace=False),
+        "K = fnp.fill_diagonal(K, v, inplace=False)",
+    ),
+    "put": (
+        lambda K: np.put(K, 1, 7.0),
+        lambda K: fnp.put(K, 1, 7.0, inplace=False),
+        "K = fnp.put(K, i, v, inplace=False)",
+    ),
+    "place": (
+        lambda K: np.place(K, np.eye(2) > 0, 7.0),
+        lambda K: fnp.place(K, np.eye(2) > 0, 7.0, inplace=False),
+        "K = fnp.place(K, mask, v, inplace=False)",
+    ),
+    "putmask": (
+        lambda K: np.putmask(K, np.eye(2) > 0, 7.0),
+        lambda K: fnp.putmask(K, np.eye(2) > 0, 7.0, inplace=False),
+        "K = fnp.putmask(K, mask, v, inplace=False)",
+    ),
+    "put_along_axis": (
+        lambda K: np.put_along_axis(K, np.array([[0], [1]]), 7.0, 1),
+        lambda K: fnp.put_along_axis(K, np.array([[0], [1]]), 7.0, 1, inplace=False),
+        "K = fnp.put_along_axis(K, i, v, axis, inplace=False)",
+    ),
+    "copyto": (
+        lambda K: np.copyto(K, 7.0),
+        lambda K: fnp.full_like(K, 7.0),
+        "K = fnp.full_like(K, 7.0)",
+    ),
+    "add.at": (
+        lambda K: np.add.at(K, 0, 7.0),
+        lambda K: K.at[0].add(7.0),
+        "K = K.at[0].add(v)",
+    ),
+    "maximum.at": (
+        lambda K: np.maximum.at(K, 1, 2.5),
+        lambda K: K.at[1].max(2.5),
+        "K = K.at[1].max(v)",
+    ),
+    "negative.at": (
+        lambda K: np.negative.at(K, 1),
+        lambda K: K.at[1].apply(fnp.negative),
+        "K = K.at[1].apply(fnp.negative)",
+    ),
+    "hypot.at": (
+        lambda K: np.hypot.at(K, 1, 7.0),
+        lambda K: K.at[1].set(fnp.hypot(K[1], 7.0)),
+        "K = K.at[1].set(fnp.hypot(K[1], v))",
+    ),
+    "clip": (
+        lambda K: np.clip(K, 0.0, 2.0, out=K),
+        lambda K: np.clip(K, 0.0, 2.0),
+        "x = np.clip(...)",
+    ),
+    "sin": (lambda K: np.sin(K, out=K), lambda K: np.sin(K), "x = np.sin(...)"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(WRITES))
+def test_a_function_that_would_write_into_a_traced_array(name: str) -> None:
+    write, instead, words = WRITES[name]
+    K = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+    def summed(K: Any) -> Any:
+        write(K)
+        return fnp.sum(K)
+
+    for transform in (fgrad.grad, fgrad.jit):
+        message = refused(
+            errors.InPlaceError,
+            lambda t=transform: t(summed)(K),
+            words,
+            "would write into a traced",
+        )
+        assert "NumPy array" not in message
+    refused(errors.InPlaceError, lambda: summed(fnp.asarray(K)), words, "an array of fgrad")
+    expected = K.copy()
+    write(expected)
+    assert np.array_equal(fgrad.jit(instead)(K), expected)
+
+
+def test_a_function_that_would_write_traced_values_into_a_numpy_array() -> None:
+    out = np.zeros(3)
+
+    def copied(x: Any) -> Any:
+        np.copyto(out, x)
+
+    def put(x: Any) -> Any:
+        np.put(out, [0, 1, 2], x)
+
+    def updated(x: Any) -> Any:
+        np.add.at(out, [0, 1, 2], x)
+
+    for f, words in (
+        (copied, "out = fnp.full_like(out, x)"),
+        (put, "out = fnp.put(out, i, v, inplace=False)"),
+        (updated, "out = fnp.asarray(out).at[[0, 1, 2]].add(v)"),
+    ):
+        refused(
+            errors.InPlaceError, lambda f=f: fgrad.grad(f)(x3), words, "a traced value into a NumPy"
+        )
+    assert np.array_equal(fgrad.jit(lambda x: fnp.full_like(out, x))(x3), x3)
+    assert np.array_equal(fgrad.jit(lambda x: fnp.put(out, [0, 1, 2], x, inplace=False))(x3), x3)
+
+
+def test_an_assigned_shape() -> None:
+    def column(x: Any) -> Any:
+        x.shape = (3, 1)
+        return fnp.sum(x)
+
+    for run in (
+        lambda f: f(fnp.asarray(x3)),
+        lambda f: fgrad.grad(f)(x3),
+        lambda f: fgrad.jit(f)(x3),
+    ):
+        refused(errors.InPlaceError, lambda run=run: run(column), "x = fnp.reshape(x, s)")

@@ -18,8 +18,9 @@ import numpy as np
 from fgrad.array import Array, plain, wrap
 from fgrad.errors import ArgumentError, InPlaceError, NonArrayError
 from fgrad.numpy._support import operand, strong
+from fgrad.numpy.replacements import argument_text
 from fgrad.source_info import here
-from fgrad.tracing import Tracer
+from fgrad.tracing import Tracer, in_words
 
 #: NumPy ufunc or function -> the function of fgrad that stands for it; filled by `register`.
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -50,8 +51,25 @@ _OPERATORS = frozenset(
         np.greater_equal,
     )
 )
-#: Functions of NumPy that write into their first argument.
-_WRITING = frozenset((np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis))
+#: Functions of NumPy that write into their first argument, and what their other ones are called.
+_WRITING = {
+    np.copyto: "v",
+    np.fill_diagonal: "v",
+    np.place: "mask, v",
+    np.put: "i, v",
+    np.put_along_axis: "i, v, axis",
+    np.putmask: "mask, v",
+}
+#: Ufuncs whose method `at` is one of ``x.at[i]``, under these names.
+_UPDATES = {
+    np.add: "add",
+    np.subtract: "subtract",
+    np.multiply: "multiply",
+    np.true_divide: "divide",
+    np.power: "power",
+    np.minimum: "min",
+    np.maximum: "max",
+}
 #: Arguments that ask for something about memory or casting, which the functions of fgrad decide.
 _INERT = frozenset(("casting", "copy", "like", "order", "subok"))
 
@@ -110,22 +128,72 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
         inputs = tuple([plain(x) if type(x) is Array else x for x in inputs])
     else:
         if method == "at" and type(inputs[0]) is Array:
-            raise _written_to(f"np.{ufunc.__name__}.at(x, ...)")
+            raise _updated(ufunc, inputs)
         inputs = tuple([strip(x) for x in inputs])
     if "out" in kwargs:
         for target in kwargs["out"]:
             if type(target) is Array:
-                raise _written_to(f"np.{ufunc.__name__}(..., out=x)")
+                raise _answered_into(f"np.{ufunc.__name__}", target)
     if "where" in kwargs:
         kwargs["where"] = strip(kwargs["where"])
     return getattr(ufunc, method)(*inputs, **kwargs)
 
 
-def _written_to(call: str) -> InPlaceError:
-    return InPlaceError(
-        f"{call}: x is an array of fgrad, which does not change; np.array(x) is a writable copy, and "
-        f"x.at[i].set(v) a changed array ({here()})"
+def _written_to(call: str, target: Any, instead: str) -> InPlaceError:
+    """The error of a call that writes into an array where that cannot be."""
+    if isinstance(target, Tracer):
+        why = f"would write into a {in_words(target.aval)}, in {target._trace.title}, which does not change"
+    elif type(target) is Array:
+        why = "would write into an array of fgrad, which does not change (np.array(x) is a writable copy)"
+    else:
+        why = "would write a traced value into a NumPy array, which cannot hold one"
+    return InPlaceError(f"{call} {why} ({here()}); use {instead}")
+
+
+def _answered_into(name: str, target: Any) -> InPlaceError:
+    if not isinstance(target, (Array, Tracer)):
+        return _written_to(
+            f"{name}(..., out=a), or an operator such as a += x,",
+            target,
+            "the result of the function, or a = a + x",
+        )
+    return _written_to(
+        f"{name}(..., out=x)", target, f"the result of the function, as in x = {name}(...)"
     )
+
+
+def _updated(ufunc: Any, inputs: Any) -> InPlaceError:
+    """The error of ``np.add.at(x, i, v)`` and its kin."""
+    target = inputs[0]
+    x = argument_text(0, assignable=True) or "x"
+    index = argument_text(1, assignable=False) or "i"
+    changed = (
+        f"{x}.at[{index}]"
+        if isinstance(target, (Array, Tracer))
+        else f"fnp.asarray({x}).at[{index}]"
+    )
+    if ufunc in _UPDATES:
+        update = f"{changed}.{_UPDATES[ufunc]}(v)"
+    elif ufunc.nin == 1:
+        update = f"{changed}.apply(fnp.{ufunc.__name__})"
+    else:
+        update = f"{changed}.set(fnp.{ufunc.__name__}({x}[{index}], v))"
+    return _written_to(f"np.{ufunc.__name__}.at({x}, ...)", target, f"{x} = {update}")
+
+
+def _assigned(function: Any, target: Any, kwargs: Any) -> InPlaceError:
+    """The error of ``np.fill_diagonal(x, v)`` and its kin."""
+    name = function.__name__
+    x = argument_text(0, assignable=True) or "x"
+    if function is np.copyto:
+        source = argument_text(1, assignable=False) or "v"
+        made = f"fnp.full_like({x}, {source})"
+        if "where" in kwargs:
+            made = f"fnp.where(mask, {source}, {x})"
+        instead = f"{x} = {made}"
+    else:
+        instead = f"{x} = fnp.{name}({x}, {_WRITING[function]}, inplace=False)"
+    return _written_to(f"np.{name}({x}, ...)", target, instead)
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -134,9 +202,9 @@ def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any)
         if issubclass(t, Tracer):
             return tracer_function(self, function, types, args, kwargs)
     if function in _WRITING and args and type(args[0]) is Array:
-        raise _written_to(f"np.{function.__name__}(x, ...)")
+        raise _assigned(function, args[0], kwargs)
     if type(kwargs.get("out")) is Array:
-        raise _written_to(f"np.{function.__name__}(..., out=x)")
+        raise _answered_into(f"np.{function.__name__}", kwargs["out"])
     return function(*map(strip, args), **{name: strip(arg) for name, arg in kwargs.items()})
 
 
@@ -157,16 +225,11 @@ def _by_numpy_rules(result: Any) -> Any:
 def tracer_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """``np.sin(x)`` and its kin on traced values."""
     name = ufunc.__name__
-    if kwargs.pop("out", None) is not None:
-        raise InPlaceError(
-            f"np.{name}(..., out=x), or an operator such as x += v, would write a traced value into a NumPy "
-            f"array ({here()}); write x = x + v, or use the result of the function"
-        )
+    out = kwargs.pop("out", None)
+    if out is not None:
+        raise _answered_into(f"np.{name}", next((t for t in out if t is not None), None))
     if method == "at":
-        raise InPlaceError(
-            f"np.{name}.at(x, i, v) would write a traced value into a NumPy array ({here()}); use "
-            "fnp.asarray(x).at[i].add(v) and its kin"
-        )
+        raise _updated(ufunc, inputs)
     function = counterpart(ufunc)
     if function is None:
         raise NonArrayError(
@@ -238,11 +301,10 @@ def tracer_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any
     """``np.concatenate([x, y])`` and its kin on traced values."""
     name = f"{getattr(function, '__module__', None) or 'numpy'}.{function.__name__}"
     name = "np." + name.removeprefix("numpy.") if name.startswith("numpy.") else name
-    if function in _WRITING or (kwargs.get("out") is not None):
-        raise InPlaceError(
-            f"{name} would write a traced value into a NumPy array ({here()}); use fnp.full, fnp.array or "
-            "fnp.stack to make an array of traced values, and x.at[i].set(v) to change one"
-        )
+    if function in _WRITING:
+        raise _assigned(function, args[0] if args else None, kwargs)
+    if kwargs.get("out") is not None:
+        raise _answered_into(name, kwargs["out"])
     ours = counterpart(function)
     if ours is None:
         raise NonArrayError(

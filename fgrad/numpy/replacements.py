@@ -83,6 +83,26 @@ def _of_line(frame: FrameType) -> Use | None:
     return None
 
 
+def argument_text(position: int, assignable: bool) -> str:
+    """A positional argument of the call that the user's line makes, as it is written.
+
+    It is empty if it is unknown, or if something `assignable` is asked for and it is not.
+    """
+    frame, _ = _user_frame()
+    if frame is None:
+        return ""
+    running = [i for i in dis.get_instructions(frame.f_code) if i.offset <= frame.f_lasti]
+    node = _expression(frame, running[-1]) if running else None
+    if not isinstance(node, ast.Call) or any(isinstance(arg, ast.Starred) for arg in node.args):
+        return ""
+    if position >= len(node.args):
+        return ""
+    argument = node.args[position]
+    if assignable and not isinstance(argument, (ast.Name, ast.Attribute, ast.Subscript)):
+        return ""
+    return _text(argument, "")
+
+
 def _user_frame() -> tuple[FrameType | None, FrameType | None]:
     """The user's innermost frame, and the outermost one of SciPy that runs for it."""
     source = user_source(2)
