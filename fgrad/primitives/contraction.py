@@ -266,7 +266,7 @@ def contract(
         if columns == 1 and k <= _FEW_TERMS:
             np.einsum("...ij,...j->...i", one, two[..., 0], out=target[..., 0])
             return answer
-        if rows * k * columns * left.itemsize <= _TINY_PRODUCT:
+        if 0 < rows * k * columns * left.itemsize <= _TINY_PRODUCT:
             _multiply_side_by_side(one, two, target, (rows, k, columns))
             return answer
     np.matmul(one, two, out=target)

@@ -79,10 +79,12 @@ class Div(Ufunc, abstract=True):
     """``x / y``."""
 
     def vjp(self, ct: Any, needs: Sequence[bool], answer: Any, *args: Any) -> Sequence[Any]:
-        if not needs[1]:
-            return super().vjp(ct, needs, answer, *args)
-        # One quotient serves both operands: that towards y is -z times that towards x.
         x, y = args
+        stretched = needs[1] and aval_of(y).size < aval_of(answer).size
+        if not stretched or aval_of(ct).dtype.itemsize < 4:
+            return super().vjp(ct, needs, answer, *args)
+        # One quotient serves both operands of a division of rows, as in softmax: that towards y is -z
+        # times that towards x. Of short floats, it might underflow.
         towards_x = absorbing_product(ct, reciprocal_of(y))
         towards_y = neg(match_aval(absorbing_product(towards_x, answer), aval_of(y)))
         return match_aval(towards_x, aval_of(x)) if needs[0] else None, towards_y

@@ -571,8 +571,11 @@ def has_nan(values: Any) -> bool:
     if type(values) is not ndarray:
         return bool(values != values)
     kind = values.dtype.kind
-    if kind not in "fc" or not values.size:
+    if not (values.size and dtypes.is_inexact(values.dtype)):
         return False
+    if kind not in "fc":
+        # The floats of ml_dtypes.
+        return bool(np.isnan(values).any())
     if values.size > LARGE_FOR_DOT:
         if kind == "c":
             return has_nan(values.real) or has_nan(values.imag)

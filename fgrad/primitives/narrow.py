@@ -14,6 +14,7 @@ import numpy as np
 
 from fgrad import dtypes
 from fgrad.avals import Aval, aval_of
+from fgrad.primitives.elementwise import Select
 from fgrad.primitives.families import Elementwise, _Declared
 from fgrad.primitives.indexing import Gather
 from fgrad.tracing import Primitive
@@ -56,7 +57,12 @@ def _typing(original: Rule) -> Rule:
         ]
         plain = {a.dtype for a in avals if not a.weak}
         # Indices and masks take no part in promotion.
-        operands = avals if isinstance(self, Elementwise) else _without_indices(avals)
+        if isinstance(self, Elementwise):
+            operands: Sequence[Aval] = avals
+        elif isinstance(self, Select):
+            operands = avals[:2]
+        else:
+            operands = _without_indices(avals)
         answer = original(self, *wide)
         if self.multiple_results:
             return [_answer(aval, operands, plain) for aval in answer]

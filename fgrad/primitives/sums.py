@@ -60,9 +60,11 @@ def way_to_sum(shape: tuple[int, ...], axes: tuple[int, ...]) -> Way | None:
     if axes[0] == rank - number and axes[-1] == rank - 1:
         kept = shape[: axes[0]]
         count, length = math.prod(kept), math.prod(shape[axes[0] :])
+        if not count * length:
+            return None
         short = length <= LONGEST
         in_parts = count >= _MANY_ROWS and length <= _LONGEST_IN_PARTS and _equal_part(length)
-        if not count * length or not (short or in_parts):
+        if not (short or in_parts):
             return None
         return Way(True, count, length, kept, short and count * length < ONE_THREAD)
     if axes[0] == 0 and axes[-1] == number - 1:

@@ -7,6 +7,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fgrad import _tree
 from fgrad.array import wrap
 from fgrad.avals import Aval, aval_of
@@ -228,7 +230,7 @@ def _call_known(
 ) -> Any:
     """Call the function that was chosen; the others are recorded for their types alone."""
     # A number that it is given is an operand, and so no constant when it is returned.
-    given = _tree.map(lambda x: wrap(x) if is_number(x) else x, operands)
+    given = _tree.map(lambda x: wrap(x) if is_number(x) or type(x) is np.ndarray else x, operands)
     result = _role(names[index], operands).call(functions[index], given, construct)
     if _only_types.get():
         return result
