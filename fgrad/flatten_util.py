@@ -18,6 +18,7 @@ from fgrad.primitives.elementwise import convert, real
 from fgrad.primitives.families import Convert, Full, reshape
 from fgrad.primitives.promotion import common_dtype
 from fgrad.primitives.shape import Concatenate, static_index
+from fgrad.source_info import boundary as _boundary
 from fgrad.source_info import guard as _guard
 
 __all__ = ["ravel_pytree"]
@@ -77,6 +78,7 @@ class _Unravel:
         self.avals = avals
         self.dtype = dtype
 
+    @_boundary
     def __call__(self, flat: Any) -> PyTree:
         vector = value(flat, "unravel: the vector")
         found = aval_of(vector)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import errors_page
-from support.refusals import assert_in_users_words, refusal
+from support.refusals import assert_in_users_words, assert_users_traceback, refusal
 
 import fgrad
 import fgrad.numpy as fnp
@@ -1061,3 +1061,27 @@ def test_a_traced_array_in_another_thread(transform: str) -> None:
         f"in {transform} of {defined(parallel)}",
         "another thread",
     )
+
+
+# ---- functions that public functions return ----------------------------------------------------
+
+
+def test_functions_that_are_returned_leave_frames_of_fgrad_out() -> None:
+    from fgrad.example_libraries import optimizers
+    from fgrad.flatten_util import ravel_pytree
+
+    unravel = ravel_pytree({"w": x3})[1]
+    refused(errors.ShapeError, lambda: unravel(np.ones(4)), "(4,)", "expected (3,)")
+    refused(errors.ArgumentError, lambda: fgrad.named_scope(3), "named_scope")  # type: ignore[arg-type]
+    init, update, _ = optimizers.sgd(0.1)
+    state = init({"w": x3})
+    refused(errors.TreeStructureError, lambda: update(0, {"v": x3}, state), "sgd", "gradients")
+
+
+def test_an_error_inside_of_a_vectorized_function_is_the_users() -> None:
+    def broken(x: Any) -> Any:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine") as caught:
+        fnp.vectorize(broken)(x3)
+    assert assert_users_traceback(caught.value, __file__).name == "broken"

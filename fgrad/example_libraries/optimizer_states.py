@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from fgrad import tree, tree_util
 from fgrad.errors import ArgumentError, TreeStructureError
+from fgrad.source_info import boundary
+from fgrad.transforms._arguments import tree_text
 
 #: Names for annotations, as JAX has them.
 Params: TypeAlias = Any
@@ -115,16 +117,18 @@ def optimizer(opt_maker: Callable[..., Rules]) -> Callable[..., Optimizer]:
     def make(*args: Any, **kwargs: Any) -> Optimizer:
         init, update, get_params = opt_maker(*args, **kwargs)
 
+        @boundary
         def init_fn(params: Any) -> OptimizerState:
             leaves, treedef = tree.flatten(params)
             return _packed([init(x) for x in leaves], treedef)
 
+        @boundary
         def update_fn(step: Any, gradients: Any, state: OptimizerState) -> OptimizerState:
             leaves, treedef = tree.flatten(gradients)
             if treedef != state.tree_def:
                 raise TreeStructureError(
-                    f"{opt_maker.__name__}: the gradients are a tree {treedef}, and the parameters a tree "
-                    f"{state.tree_def}; give the gradients towards the parameters that the state was made of"
+                    f"{opt_maker.__name__}: the gradients are a tree {tree_text(treedef)}, and the parameters a tree "
+                    f"{tree_text(state.tree_def)}; give the gradients towards the parameters that the state was made of"
                 )
             old = _unpacked(state)
             new = _packed([update(step, g, s) for g, s in zip(leaves, old, strict=True)], treedef)
@@ -133,11 +137,12 @@ def optimizer(opt_maker: Callable[..., Rules]) -> Callable[..., Optimizer]:
             ):
                 if before != after:
                     raise TreeStructureError(
-                        f"{opt_maker.__name__}: update made a state {after} of a state {before}, for parameter "
-                        f"number {n}; return the structure that init returns"
+                        f"{opt_maker.__name__}: update made a state {tree_text(after)} of a state "
+                        f"{tree_text(before)}, for parameter number {n}; return the structure that init returns"
                     )
             return new
 
+        @boundary
         def params_fn(state: OptimizerState) -> Any:
             return tree.unflatten(state.tree_def, [get_params(s) for s in _unpacked(state)])
 

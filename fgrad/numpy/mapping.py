@@ -18,7 +18,7 @@ from fgrad.numpy._support import ArrayLike, given_dtype, normal_axis, operand
 from fgrad.primitives.elementwise import convert
 from fgrad.primitives.families import broadcast_to, reshape, shape_of
 from fgrad.primitives.shape import expand_dims, moveaxis
-from fgrad.source_info import function_text
+from fgrad.source_info import boundary, function_text
 from fgrad.transforms.vmap import vmap
 
 
@@ -219,6 +219,7 @@ def vectorize(
     function: Callable[..., Any] = pyfunc
     where = f"vectorize of {function_text(function)}"
 
+    @boundary
     @functools.wraps(function)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         places: list[int | str] = [i for i in range(len(args)) if i not in excluded]

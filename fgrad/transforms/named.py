@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from fgrad.errors import ArgumentError
-from fgrad.source_info import function_name, scope_of_names
+from fgrad.source_info import boundary, function_name, scope_of_names
 from fgrad.transforms._arguments import check_callable, transformed
 
 
@@ -38,6 +38,7 @@ class named_scope(contextlib.ContextDecorator):
     True
     """
 
+    @boundary
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
             raise ArgumentError(f"named_scope: name is {name!r}; give a string")
