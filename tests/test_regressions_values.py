@@ -88,3 +88,15 @@ def test_a_choice_between_narrow_and_other_integers_is_refused() -> None:
             for run in (fnp.where, fgrad.jit(fnp.where)):
                 with pytest.raises(fgrad.errors.DTypeError, match="int4"):
                     run(np.array([False, True]), a, b)
+
+
+def test_places_of_few_bits_are_one_hot() -> None:
+    for dtype in (ml_dtypes.int4, np.uint8, np.int32):
+        got = fgrad.nn.one_hot(np.array([1, 2]).astype(dtype), 4)
+        np.testing.assert_array_equal(got, [[0, 1, 0, 0], [0, 0, 1, 0]])
+
+
+def test_the_slope_of_hard_silu_at_infinity() -> None:
+    slopes = fgrad.vmap(fgrad.grad(fgrad.nn.hard_silu))(np.array([np.inf, 5.0, 1.0, -5.0]))
+    # x (x + 3) / 6 has the slope (2 x + 3) / 6 in between.
+    np.testing.assert_allclose(slopes, [1.0, 1.0, 5.0 / 6.0, 0.0], rtol=1e-15)

@@ -311,7 +311,9 @@ def hard_silu(x: ArrayLike) -> Array:
     3.0
     """
     inside = operand(x, "hard_silu")
-    return wrap(p.mul(inside, _hard_sigmoid(inside)))  # type: ignore[no-any-return]
+    # Where it is x itself, so is its slope at infinity.
+    bent = p.mul(inside, _hard_sigmoid(inside))
+    return wrap(p.select(p.greater_equal(inside, 3.0), inside, bent))  # type: ignore[no-any-return]
 
 
 hard_swish = hard_silu

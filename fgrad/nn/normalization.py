@@ -334,6 +334,9 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: in
     if count < 0:
         raise ArgumentError(f"one_hot: num_classes is {count}; give a number that is not negative")
     wanted = given_dtype(dtype, "one_hot") or dtypes.canonical(dtypes.FLOAT64)
+    if dtypes.kind_of(aval_of(inside).dtype) in "iu":
+        # Places may be of fewer bits than the number of classes.
+        inside = p.convert(inside, dtypes.canonical(dtypes.INT64))
     ndim = len(aval_of(inside).shape) + 1
     position = normal_axis(axis, ndim, "one_hot")
     classes = expand_dims(iota(count), [n for n in range(ndim) if n != position])
