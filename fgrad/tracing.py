@@ -373,6 +373,16 @@ def in_words(aval: Aval) -> str:
     return f"traced {aval.dtype.name} array of shape {aval.shape}"
 
 
+def kind_in_words(result: Any) -> str:
+    """What a function has returned in the place of something else, for messages."""
+    if isinstance(result, Tracer):
+        return f"a {in_words(result.aval)}"
+    name = type(result).__name__
+    if isinstance(result, (tuple, list)):
+        return f"a {name} of {len(result)} entries"
+    return "None" if result is None else f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 def leaked(tracer: Tracer, use: str) -> errors.LeakedTracerError:
     trace = tracer._trace
     text = f"a {in_words(tracer.aval)}"

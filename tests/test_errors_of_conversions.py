@@ -338,3 +338,32 @@ def test_an_assigned_shape() -> None:
         lambda f: fgrad.jit(f)(x3),
     ):
         refused(errors.InPlaceError, lambda run=run: run(column), "x = fnp.reshape(x, s)")
+
+
+# ---- what is given in the place of something else ----------------------------------------------
+
+
+def test_a_traced_array_in_the_place_of_a_pair() -> None:
+    def first(x: Any) -> Any:
+        return x[0]
+
+    kind = errors.ArgumentError
+    words = "got a traced float64 array of shape ()"
+    refused(kind, lambda: fgrad.grad(first, has_aux=True)(x3), words)
+    scanned = fgrad.lax.scan
+    refused(
+        kind,
+        lambda: scanned(lambda c, x: c + x, 0.0, x3),
+        "returned a traced float64 array of shape ()",
+    )
+
+    @fgrad.custom_jvp
+    def square(x: Any) -> Any:
+        return x * x
+
+    square.defjvp(lambda primals, tangents: primals[0] * tangents[0])
+    refused(
+        errors.CustomRuleError,
+        lambda: fgrad.jit(lambda x: fgrad.jvp(square, (x,), (x,)))(x3),
+        "returned a traced float64 array of shape (3,)",
+    )

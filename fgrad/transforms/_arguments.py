@@ -15,6 +15,7 @@ from fgrad.dtypes import float0, is_inexact
 from fgrad.errors import ArgnumsError, ArgumentError, FgradError, NonArrayError, TangentError
 from fgrad.primitives.families import match_aval
 from fgrad.source_info import boundary, function_name, function_text, here
+from fgrad.tracing import kind_in_words
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -217,7 +218,7 @@ def split_aux(f: Callable[..., Any], result: Any, transform: str) -> tuple[Any, 
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise ArgumentError(
             f"{transform} of {function_text(f)} with has_aux=True: expected a pair (result, auxiliary data), "
-            f"got {type(result).__name__}"
+            f"got {kind_in_words(result)}"
         )
     return result[0], result[1]
 

@@ -346,12 +346,6 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
     return "float0" if dtype == float0 else dtype.name
 
 
-def in_kind(result: Any) -> str:
-    if isinstance(result, (tuple, list)):
-        return f"a {type(result).__name__} of {len(result)}"
-    return f"{'an' if type(result).__name__[0] in 'AEIOUaeiou' else 'a'} {type(result).__name__}"
-
-
 def only_batched(values: Sequence[Any]) -> bool:
     """Whether no derivative can be asked for: there is nothing but batches of known values."""
     for v in values:

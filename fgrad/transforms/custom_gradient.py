@@ -15,9 +15,9 @@ from fgrad.dtypes import float0, is_inexact
 from fgrad.errors import CustomRuleError
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.source_info import boundary, function_text
-from fgrad.tracing import concrete, hoist_constants, record
+from fgrad.tracing import concrete, hoist_constants, kind_in_words, record
 from fgrad.transforms._arguments import check_callable, output_values
-from fgrad.transforms._custom import closed_over, in_kind
+from fgrad.transforms._custom import closed_over
 from fgrad.transforms.custom_vjp import custom_vjp
 
 
@@ -90,8 +90,8 @@ class _Rule:
 def _pair(fun: Callable[..., Any], result: Any) -> tuple[Any, Any]:
     if not isinstance(result, (tuple, list)) or len(result) != 2 or not callable(result[1]):
         raise CustomRuleError(
-            f"custom_gradient of {function_text(fun)}: the function returned {in_kind(result)}, expected a pair of "
-            "its value and a function from the cotangent of the value to those of the arguments"
+            f"custom_gradient of {function_text(fun)}: the function returned {kind_in_words(result)}, expected a pair "
+            "of its value and a function from the cotangent of the value to those of the arguments"
         )
     return result[0], result[1]
 

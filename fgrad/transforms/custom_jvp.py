@@ -15,7 +15,7 @@ from fgrad.errors import ArgumentError, CustomRuleError, UndefinedRuleError
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.primitives.families import add, match_aval
 from fgrad.source_info import boundary, function_name, function_text
-from fgrad.tracing import Primitive, Tracer, bind, highest_level, interpreter
+from fgrad.tracing import Primitive, Tracer, bind, highest_level, interpreter, kind_in_words
 from fgrad.transforms._arguments import tree_text
 from fgrad.transforms._custom import (
     Application,
@@ -26,7 +26,6 @@ from fgrad.transforms._custom import (
     check_answers,
     check_type,
     direction,
-    in_kind,
     matched,
     only_batched,
     stage,
@@ -232,7 +231,7 @@ def apply_rule(
     )
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise CustomRuleError(
-            f"{owner.title}: the jvp rule {function_text(rule)} returned {in_kind(result)}, expected a pair "
+            f"{owner.title}: the jvp rule {function_text(rule)} returned {kind_in_words(result)}, expected a pair "
             "(answer, tangent)"
         )
     outs = application.results(result[0], rule)

@@ -24,6 +24,7 @@ from fgrad.tracing import (
     derivative_rules,
     in_words,
     interpreter,
+    kind_in_words,
     record,
 )
 from fgrad.transforms._arguments import tree_text
@@ -37,7 +38,6 @@ from fgrad.transforms._custom import (
     check_type,
     differentiable,
     direction,
-    in_kind,
     matched,
     only_batched,
     stage,
@@ -184,7 +184,7 @@ def run_forward(
     result = rule(*application.arguments(leaves))
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise CustomRuleError(
-            f"{owner.title}: the forward rule {function_text(rule)} returned {in_kind(result)}, expected a pair "
+            f"{owner.title}: the forward rule {function_text(rule)} returned {kind_in_words(result)}, expected a pair "
             "(answer, residuals)"
         )
     return application.results(result[0], rule), result[1]
@@ -221,7 +221,7 @@ def run_backward(
         )
         if len(arguments) == 1:
             expected = "a tuple of 1, the cotangent of its argument: write (ct,)"
-        raise CustomRuleError(f"{who()} returned {in_kind(result)}, expected {expected}")
+        raise CustomRuleError(f"{who()} returned {kind_in_words(result)}, expected {expected}")
     leaves, structure = _tree.flatten(tuple(result))
     if structure != application.treedef:
         leaves = _aligned(tuple(result), arguments, who())

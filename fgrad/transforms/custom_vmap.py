@@ -13,7 +13,7 @@ from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.primitives.families import zeros_of
 from fgrad.primitives.shape import spread
 from fgrad.source_info import boundary, function_text
-from fgrad.tracing import Primitive, Tracer, bind, interpreter, record
+from fgrad.tracing import Primitive, Tracer, bind, interpreter, kind_in_words, record
 from fgrad.transforms import loops
 from fgrad.transforms._arguments import transformed, tree_text
 from fgrad.transforms._custom import (
@@ -22,7 +22,6 @@ from fgrad.transforms._custom import (
     CustomFunction,
     Frame,
     dtype_text,
-    in_kind,
     stage,
 )
 from fgrad.transforms.call import Call
@@ -176,7 +175,7 @@ def apply_rule(
     who = f"{owner.title}: the batching rule {function_text(rule)}"
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise CustomRuleError(
-            f"{who} returned {in_kind(result)}, expected a pair (result, which leaves of it are batched)"
+            f"{who} returned {kind_in_words(result)}, expected a pair (result, which leaves of it are batched)"
         )
     outs = application.results(result[0], rule)
     flags, structure = _tree.flatten(result[1])

@@ -17,7 +17,7 @@ from fgrad.primitives.elementwise import convert, greater
 from fgrad.primitives.families import add, reshape, zeros_of
 from fgrad.primitives.shape import Concatenate, expand_dims, iota, static_index
 from fgrad.source_info import boundary, function_text, here
-from fgrad.tracing import concrete
+from fgrad.tracing import concrete, kind_in_words
 from fgrad.transforms._arguments import (
     check_callable,
     leaf_values,
@@ -156,7 +156,7 @@ def _scan(
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise ArgumentError(
                 f"{where}: the function must return a pair (carry, y), where y may be None, but it "
-                f"returned {_words(result)}"
+                f"returned {kind_in_words(result)}"
             )
         return result[0]
 
@@ -176,12 +176,6 @@ def _children(treedef: Any) -> tuple[Any, Any]:
     """The structures of the two entries of a pair."""
     one, other = treedef.children()
     return one, other
-
-
-def _words(result: Any) -> str:
-    if isinstance(result, (tuple, list)):
-        return f"a {type(result).__name__} of {len(result)} entries"
-    return f"a {type(result).__name__}"
 
 
 def _length(where: str, avals: Sequence[Aval], names: Sequence[str], length: Any) -> int:
@@ -332,7 +326,7 @@ def _while(
     def check(values: list[Any], result: Any) -> list[Any]:
         found = [aval_of(v) for v in values]
         if not _tree.structure(result).is_leaf() or found[0].shape or found[0].dtype.kind != "b":
-            what = type_words(found[0]) if len(found) == 1 else _words(result)
+            what = type_words(found[0]) if len(found) == 1 else kind_in_words(result)
             raise PredicateTypeError(
                 f"while_loop of {function_text(cond_fun)}: the condition must return one truth value, but it "
                 f"returned {what}; compare with 0, or use fgrad.numpy.any or fgrad.numpy.all"
