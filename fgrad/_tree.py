@@ -7,10 +7,9 @@ functions for users, documented.
 from __future__ import annotations
 
 import builtins
-import contextlib
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 import optree
@@ -49,17 +48,100 @@ def structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
 
 
 def flatten_up_to(
-    treedef: PyTreeDef, tree: PyTree, where: str = "flatten_up_to", name: str = "tree"
+    treedef: PyTreeDef,
+    tree: PyTree,
+    where: str = "flatten_up_to",
+    name: str = "tree",
+    heads: tuple[str, str] = ("expected", "given"),
 ) -> list[PyTree]:
-    """Return what ``tree`` has at each leaf of ``treedef``, which the user calls ``name``."""
+    """Return what ``tree`` has at each leaf of ``treedef``, which the user calls ``name``.
+
+    Where the two differ, the error shows them side by side, under the ``heads``.
+    """
     try:
         return treedef.flatten_up_to(tree)
-    except ValueError as error:
-        detail: object = error
-    with contextlib.suppress(Exception):  # of a class that checks the leaves that it is built from
-        prefix = unflatten(treedef, [0] * treedef.num_leaves)
-        detail = optree.prefix_errors(prefix, tree, namespace=NAMESPACE)[0](name)
-    raise TreeStructureError(f"{where}: {detail}")
+    except ValueError:
+        differing = list(_differences(treedef, tree, name))
+    if not differing:
+        # What only the classes themselves tell apart.
+        differing = [(name, _node_text(treedef), f"another {_node_text(structure(tree))}")]
+    rows = [("", *heads), *differing[:_SHOWN]]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+    if len(differing) > _SHOWN:
+        lines.append(f"and {len(differing) - _SHOWN} more differences")
+    raise TreeStructureError(
+        "\n    ".join([f"{where}:", *builtins.map(str.rstrip, lines)]) + _ADVICE
+    )
+
+
+_SHOWN = 20
+_ADVICE = "\nthe containers, keys and lengths must be the same"
+_MAPPINGS = (
+    optree.PyTreeKind.DICT,
+    optree.PyTreeKind.ORDEREDDICT,
+    optree.PyTreeKind.DEFAULTDICT,
+)
+
+
+def _differences(treedef: PyTreeDef, tree: PyTree, path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield where a structure and a tree part: the path, what the one has there, and what the other."""
+    if treedef.is_leaf():
+        return
+    level, expected = treedef.one_level(), treedef.children()
+    assert level is not None
+    if not is_tree_node(type(tree)):
+        yield path, _node_text(treedef), _leaf_text(tree)
+        return
+    given = structure(tree)
+    pairs, metadata = flatten_one_level(tree)
+    if treedef.kind in _MAPPINGS and given.kind in _MAPPINGS:
+        children = {key.key: child for key, child in pairs}
+        for key, child in zip(treedef.entries(), expected, strict=True):
+            if key in children:
+                yield from _differences(child, children[key], f"{path}[{key!r}]")
+            else:
+                yield f"{path}[{key!r}]", _node_text(child), "(missing)"
+        known = set(treedef.entries())
+        for key, extra in children.items():
+            if key not in known:
+                yield f"{path}[{key!r}]", "(missing)", _node_text(structure(extra))
+        return
+    one, other = _node_text(treedef), _node_text(given)
+    if treedef.type is not given.type or len(pairs) != len(expected):
+        yield path, one, other
+        return
+    found = False
+    for (key, child), below in zip(pairs, expected, strict=True):
+        for row in _differences(below, child, f"{path}{key}"):
+            found = True
+            yield row
+    if not found and treedef.kind is optree.PyTreeKind.CUSTOM:
+        own = _metadata(treedef)
+        if static_key(own) != static_key(metadata):
+            yield path, f"{one} with {own!r}", f"{other} with {metadata!r}"
+
+
+def _metadata(treedef: PyTreeDef) -> Any:
+    """Return the metadata of the node at the top of a structure."""
+    # The last node of the state is the top one; optree gives its metadata nowhere else.
+    state: Any = treedef.__getstate__()
+    return state[0][-1][2]
+
+
+def _node_text(treedef: PyTreeDef) -> str:
+    if treedef.is_leaf():
+        return "a leaf"
+    if treedef.type is None or treedef.type is type(None):
+        return "None"
+    count = treedef.num_children
+    return f"{treedef.type.__name__} of {count} {'entry' if count == 1 else 'entries'}"
+
+
+def _leaf_text(leaf: Any) -> str:
+    if hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
+        return f"an array of shape {tuple(leaf.shape)}"
+    return f"a leaf of type {type(leaf).__name__}"
 
 
 def _rows(
@@ -67,7 +149,10 @@ def _rows(
 ) -> Iterable[tuple[Any, ...]]:
     """Return the arguments that a mapped function gets, call by call."""
     where = f"{what}: tree number {{}} does not fit the first"
-    columns = [flatten_up_to(treedef, x, where.format(i)) for i, x in enumerate(rest, 2)]
+    columns = [
+        flatten_up_to(treedef, x, where.format(i), heads=("the first", f"number {i}"))
+        for i, x in enumerate(rest, 2)
+    ]
     return zip(first, *columns, strict=True)
 
 
@@ -88,7 +173,7 @@ def broadcast_prefix(
     """
     entries, treedef = flatten(prefix_tree, is_leaf)
     where = f"{what} does not fit; give one entry for all, or the same containers, stopping early"
-    subtrees = flatten_up_to(treedef, full_tree, where, what)
+    subtrees = flatten_up_to(treedef, full_tree, where, what, (what, "what it is for"))
     counts = [structure(subtree).num_leaves for subtree in subtrees]
     return [entry for entry, count in zip(entries, counts, strict=True) for _ in range(count)]
 

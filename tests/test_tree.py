@@ -617,7 +617,9 @@ def test_static_instances_are_metadata():
     assert tree.leaves(x) == [1]
     assert tree.map(lambda n: n + 1, x) == (2, Mode("train"), [Mode("test")])
     assert tree.structure(x) != tree.structure((1, Mode("test"), [Mode("test")]))
-    with pytest.raises(TreeStructureError, match=r"(?s)tree\[0\].*metadata.*Mode\(name='train'\)"):
+    with pytest.raises(
+        TreeStructureError, match=r"tree\[0\] .*Mode\(name='train'\) .*Mode\(name='test'\)"
+    ):
         tree.map(operator.add, (Mode("train"),), (Mode("test"),))
 
 
@@ -735,12 +737,15 @@ def test_prefixes_with_none_as_an_entry():
 @pytest.mark.parametrize(
     ("in_axes", "words"),
     [
-        ((0, 0), r"numbers of pytree children at key path\s+in_axes.*2 children.*3 children"),
-        ([0, 0, 0], r"different types at key path\s+in_axes.*list.*tuple"),
-        (({"w": 0}, 0, 0), r"different pytree keys at key path\s+in_axes\[0\].*extra key.*'b'"),
-        (({"w": 0, "b": (0, 0), "c": 1}, 0, 0), r"in_axes\[0\].*missing key.*'c'"),
-        (({"w": 0, "b": (0,)}, 0, 0), r"in_axes\[0\]\['b'\].*1 children.*2 children"),
-        ((0, (0,), 0), r"different types at key path\s+in_axes\[1\].*tuple.*int"),
+        ((0, 0), r"in_axes +tuple of 2 entries +tuple of 3 entries\n"),
+        ([0, 0, 0], r"in_axes +list of 3 entries +tuple of 3 entries\n"),
+        (({"w": 0}, 0, 0), r"in_axes\[0\]\['b'\] +\(missing\) +tuple of 2 entries\n"),
+        (({"w": 0, "b": (0, 0), "c": 1}, 0, 0), r"in_axes\[0\]\['c'\] +a leaf +\(missing\)\n"),
+        (
+            ({"w": 0, "b": (0,)}, 0, 0),
+            r"in_axes\[0\]\['b'\] +tuple of 1 entry +tuple of 2 entries\n",
+        ),
+        ((0, (0,), 0), r"in_axes\[1\] +tuple of 1 entry +a leaf of type int\n"),
     ],
 )
 def test_a_prefix_that_does_not_fit_is_explained(in_axes, words):
@@ -755,17 +760,30 @@ def test_a_prefix_that_does_not_fit_is_explained(in_axes, words):
 @pytest.mark.parametrize(
     ("x", "y", "words"),
     [
-        ({"a": (1, 2)}, {"a": (1, 2, 3)}, r"tree\['a'\].*2 children.*3 children"),
-        ({"a": (1, 2)}, {"a": [1, 2]}, r"tree\['a'\].*'tuple'.*'list'"),
-        ({"a": None}, {"a": 3}, r"tree\['a'\].*'NoneType'.*'int'"),
-        ([{"a": 1}], [{"b": 1}], r"tree\[0\].*missing key.*'a'.*extra key.*'b'"),
-        ({}, {"b": 1}, r"0 key.*1 key.*'b'"),
-        (Point(1, (2,)), Point(1, 2), r"tree\.y\n.*'tuple'.*'int'"),
-        (Point(1, 2), (1, 2), r"Point.*'tuple'"),
-        (Layer(1, [2]), Layer(1, 2), r"tree\.b\n.*'list'.*'int'"),
-        (Layer(1, 2), Layer(1, 2, "relu"), r"metadata.*'tanh'.*'relu'"),
-        (Method([1], 2), Method([1, 2], 2), r"1 children.*2 children"),
-        (collections.defaultdict(int, a=1), collections.defaultdict(int, b=1), r"missing key.*'a'"),
+        ({"a": (1, 2)}, {"a": (1, 2, 3)}, r"tree\['a'\] +tuple of 2 entries +tuple of 3 entries\n"),
+        ({"a": (1, 2)}, {"a": [1, 2]}, r"tree\['a'\] +tuple of 2 entries +list of 2 entries\n"),
+        ({"a": None}, {"a": 3}, r"tree\['a'\] +None +a leaf of type int\n"),
+        ({"a": None}, {"a": np.ones(3)}, r"tree\['a'\] +None +an array of shape \(3,\)\n"),
+        (
+            [{"a": 1}],
+            [{"b": 1}],
+            r"\[0\]\['a'\] +a leaf +\(missing\)\n +tree\[0\]\['b'\] +\(missing\) +a leaf\n",
+        ),
+        ({}, {"b": 1}, r"tree\['b'\] +\(missing\) +a leaf\n"),
+        (Point(1, (2,)), Point(1, 2), r"tree\.y +tuple of 1 entry +a leaf of type int\n"),
+        (Point(1, 2), (1, 2), r"tree +Point of 2 entries +tuple of 2 entries\n"),
+        (Layer(1, [2]), Layer(1, 2), r"tree\.b +list of 1 entry +a leaf of type int\n"),
+        (
+            Layer(1, 2),
+            Layer(1, 2, "relu"),
+            r"Layer of 2 entries with .*'tanh'.*Layer of 2 entries with .*'relu'",
+        ),
+        (Method([1], 2), Method([1, 2], 2), r"tree +Method of 1 entry +Method of 2 entries\n"),
+        (
+            collections.defaultdict(int, a=1),
+            collections.defaultdict(int, b=1),
+            r"tree\['a'\] +a leaf +\(missing\)\n",
+        ),
     ],
 )
 def test_a_mismatch_names_the_path_and_what_is_there(x, y, words):
