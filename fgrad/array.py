@@ -267,9 +267,9 @@ def _import_array(x: np.ndarray[Any, Any], what: str) -> Any:
         return x.astype(dtypes.canonical(native))
     advice = {
         "O": "convert it with .astype(float), or keep it out of the traced arguments",
-        "U": "strings cannot be traced: pass them through static_argnums or a closure",
-        "S": "strings cannot be traced: pass them through static_argnums or a closure",
-        "T": "strings cannot be traced: pass them through static_argnums or a closure",
+        "U": "strings cannot be computed with",
+        "S": "strings cannot be computed with",
+        "T": "strings cannot be computed with",
         "M": "convert it to numbers first, as in (t - t0) / np.timedelta64(1, 's')",
         "m": "convert it to numbers first, as in dt / np.timedelta64(1, 's')",
         "f": "extended precision is not supported: convert it with .astype(np.float64)",
@@ -309,10 +309,7 @@ def _import_foreign(x: Any, what: str) -> Any:
     if module == "pandas":
         raise UnsupportedArrayError(f"{what} is a pandas {kind.__name__}; use .to_numpy()")
     if isinstance(x, (str, bytes)):
-        raise NonArrayError(
-            f"{what} is the string {x!r}; strings cannot be traced: pass them through static_argnums or a "
-            "closure"
-        )
+        raise NonArrayError(f"{what} is the string {x!r}; strings cannot be computed with")
     if hasattr(x, "__array__"):
         return value(np.asarray(x), what)
     raise NonArrayError(f"{what} is {x!r} of type {kind.__name__}, not an array or a number")

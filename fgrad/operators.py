@@ -344,6 +344,9 @@ def _operators() -> dict[str, Any]:
         members[f"__{name}__"] = _binary(apply)
     for name, apply_one in _UNARY.items():
         members[f"__{name}__"] = _unary(apply_one)
+    for name, member in members.items():
+        # Python's own messages name it, as of a third argument of pow.
+        member.__qualname__ = f"Array.{name}"
     members |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod, "__round__": _round}
     return members
 

@@ -542,8 +542,8 @@ class Unregistered:
 
 def foreign_leaves() -> dict[str, tuple[Any, tuple[str, ...]]]:
     return {
-        "string": ("relu", ("the string 'relu'", "static_argnums")),
-        "bytes": (b"relu", ("b'relu'", "static_argnums")),
+        "string": ("relu", ("the string 'relu'", "close over it")),
+        "bytes": (b"relu", ("b'relu'", "close over it")),
         "set": ({1.0}, ("{1.0}", "set")),
         "range": (range(3), ("range(0, 3)", "range")),
         "dataclass": (Unregistered(1.0), ("Unregistered", "register_dataclass")),

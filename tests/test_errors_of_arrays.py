@@ -350,9 +350,9 @@ def unsupported() -> dict[str, tuple[Any, tuple[str, ...]]]:
     return {
         "masked": (np.ma.array([1.0, 2.0], mask=[0, 1]), ("masked array", ".filled(")),
         "matrix": (matrix, ("np.matrix", "np.asarray(x)")),
-        "strings": (np.array(["a", "b"]), ("<U1", "static_argnums")),
-        "bytes": (np.array([b"a", b"b"]), ("S1", "static_argnums")),
-        "string scalar": (np.str_("abc"), ("<U3", "static_argnums")),
+        "strings": (np.array(["a", "b"]), ("<U1", "strings cannot be computed with")),
+        "bytes": (np.array([b"a", b"b"]), ("S1", "strings cannot be computed with")),
+        "string scalar": (np.str_("abc"), ("<U3", "strings cannot be computed with")),
         "dates": (np.array(["2020-01-01"], "datetime64[D]"), ("datetime64[D]", "np.timedelta64")),
         "date": (np.datetime64("2020-01-01"), ("datetime64[D]", "np.timedelta64")),
         "durations": (np.array([1], "timedelta64[s]"), ("timedelta64[s]", "np.timedelta64")),

@@ -367,3 +367,32 @@ def test_a_traced_array_in_the_place_of_a_pair() -> None:
         lambda: fgrad.jit(lambda x: fgrad.jvp(square, (x,), (x,)))(x3),
         "returned a traced float64 array of shape (3,)",
     )
+
+
+def test_strings() -> None:
+    def text(x: Any) -> Any:
+        return "a"
+
+    def eager() -> Any:
+        return fnp.sin("a")  # type: ignore[arg-type]
+
+    def chosen(x: Any, mode: Any) -> Any:
+        return x
+
+    kind = errors.NonArrayError
+    for transform in (fgrad.grad, fgrad.jit):
+        message = refused(
+            kind, lambda t=transform: t(text)(x3), "the result is the string 'a'", "return arrays"
+        )
+        assert "static_argnums" not in message
+    message = refused(kind, eager, "sin", "'a'")
+    assert "static_argnums" not in message
+    refused(kind, lambda: fgrad.jit(chosen)(x3, "a"), "argument mode", "name it in static_argnums")
+    message = refused(kind, lambda: fgrad.vjp(chosen, x3, "a"), "argument mode", "close over it")
+    assert "static_argnums" not in message
+
+
+@pytest.mark.parametrize("run", [fgrad.jit, fgrad.grad, lambda f: lambda x: f(fnp.asarray(x))])
+def test_a_power_with_a_modulus(run: Any) -> None:
+    with pytest.raises(TypeError, match=r"^Array.__pow__\(\) takes 2 positional arguments"):
+        run(lambda x: pow(x, 2, 5))(x3)

@@ -85,6 +85,17 @@ def check_arity(f: Callable[..., Any], who: str, wanted: Sequence[str]) -> None:
         ) from None
 
 
+def call_rule(
+    rule: Callable[..., Any], who: str, args: Sequence[Any], wanted: Callable[[], Sequence[str]]
+) -> Any:
+    """Call a rule of the user; one that takes other arguments than those that `wanted` names is refused."""
+    try:
+        return rule(*args)
+    except TypeError:
+        check_arity(rule, f"{who} {function_text(rule)}", wanted())
+        raise
+
+
 def argument_leaf_names(
     f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None
 ) -> list[str]:
@@ -155,6 +166,8 @@ def leaf_value(
                 "with fgrad.tree_util.register_pytree_node_class"
             ) from None
         remedy = _remedy(error, leaf, transform, name()) if what == "argument" else ""
+        if what == "" and isinstance(leaf, (str, bytes)):
+            remedy = "; return arrays and numbers alone, and keep text where the function is called"
         raise type(error)(f"{where} {str(error).removeprefix('an argument ')}{remedy}") from None
 
 
@@ -169,10 +182,12 @@ _REMEDIES = {
 
 def _remedy(error: Exception, leaf: Any, transform: str, name: str) -> str:
     """How a value that is no array gets into a function."""
-    if type(error) is not NonArrayError or isinstance(leaf, (str, bytes)):
+    if getattr(getattr(leaf, "dtype", None), "kind", "") in ("U", "S", "T"):
+        return f"; {_CLOSURE}"
+    if type(error) is not NonArrayError:
         return ""
     # A part of an argument has a path for a name.
-    return _REMEDIES.get(transform, "") if name.isidentifier() else f"; {_CLOSURE}"
+    return _REMEDIES.get(transform, f"; {_CLOSURE}") if name.isidentifier() else f"; {_CLOSURE}"
 
 
 def leaf_values(
