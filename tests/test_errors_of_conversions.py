@@ -19,7 +19,7 @@ import scipy.special
 import scipy.stats
 from scipy.linalg import cholesky as factor
 from scipy.stats import norm
-from support.refusals import refusal
+from support.refusals import assert_users_traceback, refusal
 
 import fgrad
 import fgrad.numpy as fnp
@@ -396,3 +396,16 @@ def test_strings() -> None:
 def test_a_power_with_a_modulus(run: Any) -> None:
     with pytest.raises(TypeError, match=r"^Array.__pow__\(\) takes 2 positional arguments"):
         run(lambda x: pow(x, 2, 5))(x3)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, fgrad.grad])
+@pytest.mark.parametrize("shape", [(3, 3), (100, 100), (2, 3, 3)])
+def test_a_matrix_that_is_not_positive_definite(run: Any, shape: tuple[int, ...]) -> None:
+    def factored(scale: Any) -> Any:
+        return fnp.sum(fnp.linalg.cholesky(-fnp.broadcast_to(fnp.eye(shape[-1]), shape) * scale))
+
+    with pytest.raises(np.linalg.LinAlgError, match=r"^cholesky: .*fnp.eye") as caught:
+        run(factored)(1.0)
+    assert f"shape {shape} is not positive definite" in str(caught.value)
+    assert_users_traceback(caught.value, __file__)
+    assert caught.traceback[-1].name == "factored"

@@ -36,6 +36,14 @@ _WORTH_LAPACK = 64
 _BLOCK = 32
 
 
+def _not_positive_definite(shape: tuple[int, ...]) -> np.linalg.LinAlgError:
+    which = "the matrix" if len(shape) == 2 else "a matrix of the stack"
+    return np.linalg.LinAlgError(
+        f"cholesky: {which} of shape {shape} is not positive definite; where rounding or nearly dependent rows "
+        "made it so, add a small multiple of the identity, as in a + 1e-8 * fnp.eye(a.shape[-1])"
+    )
+
+
 def _halved(x: Any) -> Any:
     """The lower triangle, with half of the diagonal."""
     return mul(0.5, total(tril(x), tril(x, -1)))
@@ -68,7 +76,10 @@ class Cholesky(MatrixFunction):
     def impl(self, a: Any) -> Any:
         if a.ndim == 2 and a.shape[-1] >= _WORTH_LAPACK:
             return self._by_lapack(a)
-        found = apart(np.linalg.cholesky, self.strict, [aval_of(a)], numpy_hermitian(a))
+        try:
+            found = apart(np.linalg.cholesky, self.strict, [aval_of(a)], numpy_hermitian(a))
+        except np.linalg.LinAlgError:
+            raise _not_positive_definite(a.shape) from None
         return found if self.strict else np.tril(found)
 
     def _by_lapack(self, a: Any) -> Any:
@@ -81,7 +92,7 @@ class Cholesky(MatrixFunction):
         )
         if info:
             if self.strict:
-                raise np.linalg.LinAlgError("Matrix is not positive definite")
+                raise _not_positive_definite(a.shape)
             factor = np.tril(np.full(a.shape, np.nan, a.dtype)).T
         return factor.T
 
