@@ -77,7 +77,8 @@ def check_arity(f: Callable[..., Any], who: str, wanted: Sequence[str]) -> None:
     except TypeError:
         count = len(wanted)
         words = f"{count} argument{'s' * (count != 1)}"
-        given = f"{words}, {' and '.join(wanted)}" if count else "no argument"
+        listed = " and ".join([", ".join(wanted[:-1]), *wanted[-1:]] if count > 1 else wanted)
+        given = f"{words}, {listed}" if count else "no argument"
         raise ArgumentError(
             f"{who} gets {given}, but its signature is {function_name(f)}{signature}; give it parameters for "
             f"{'these' if count else 'none'}, and bind what else it needs by functools.partial or a closure "
@@ -91,8 +92,10 @@ def call_rule(
     """Call a rule of the user; one that takes other arguments than those that `wanted` names is refused."""
     try:
         return rule(*args)
-    except TypeError:
-        check_arity(rule, f"{who} {function_text(rule)}", wanted())
+    except TypeError as error:
+        entered = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        if not entered:
+            check_arity(rule, f"{who} {function_text(rule)}", wanted())
         raise
 
 

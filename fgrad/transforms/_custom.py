@@ -250,6 +250,12 @@ class Application:
         """The arguments that rules take first: those that have no derivatives."""
         return [self.static.positions[i] for i in sorted(self.static.positions)]
 
+    def setting_names(self) -> list[str]:
+        """What the user calls the arguments that rules take first."""
+        positions = sorted(self.static.positions)
+        names = signature_names(self.owner.fun, max(positions, default=-1) + 1)
+        return [names[i] for i in positions]
+
     def run(self, values: Sequence[Any]) -> list[Any]:
         """The function itself on values."""
         fun = self.owner.fun

@@ -16,7 +16,7 @@ from fgrad.errors import CustomRuleError
 from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.source_info import boundary, function_text
 from fgrad.tracing import concrete, hoist_constants, kind_in_words, record
-from fgrad.transforms._arguments import check_callable, output_values
+from fgrad.transforms._arguments import call_rule, check_callable, output_values
 from fgrad.transforms._custom import closed_over
 from fgrad.transforms.custom_vjp import custom_vjp
 
@@ -58,11 +58,17 @@ def custom_gradient(fun: Callable[..., Any]) -> custom_vjp:
 
     def forward(*args: Any) -> Any:
         answer, gradient = _pair(fun, fun(*args))
+
+        @functools.wraps(gradient)
+        def checked(ct: Any) -> Any:
+            who = f"custom_gradient of {function_text(fun)}: the gradient function"
+            return call_rule(gradient, who, [ct], lambda: ["the cotangent of the value"])
+
         unknown = [t for t in closed_over((gradient,)) if concrete(t) is None]
         if unknown:
-            captured, rule = _recorded(gradient, answer)
+            captured, rule = _recorded(checked, answer)
         else:
-            captured, rule = [], lambda _, ct: gradient(ct)
+            captured, rule = [], lambda _, ct: checked(ct)
         return answer, (captured, _Rule(rule, len(args)))
 
     def backward(residuals: Any, ct: Any) -> Any:

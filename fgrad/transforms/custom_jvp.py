@@ -16,7 +16,7 @@ from fgrad.ir.jaxpr import Jaxpr, eval_jaxpr
 from fgrad.primitives.families import add, match_aval
 from fgrad.source_info import boundary, function_name, function_text
 from fgrad.tracing import Primitive, Tracer, bind, highest_level, interpreter, kind_in_words
-from fgrad.transforms._arguments import tree_text
+from fgrad.transforms._arguments import call_rule, signature_names, tree_text
 from fgrad.transforms._custom import (
     Application,
     CustomCall,
@@ -188,7 +188,13 @@ class _SumOfRules:
             given = _tree.leaves(tangent)
             if jvp is None or all(type(t) is SymbolicZero for t in given):
                 continue
-            found, structure = _tree.flatten(jvp(_tree.map(_as_array, tangent), answer, *primals))
+            result = call_rule(
+                jvp,
+                f"{owner.title}: the rule",
+                (_tree.map(_as_array, tangent), answer, *primals),
+                lambda: ["the tangent", "the answer", *signature_names(owner.fun, len(primals))],
+            )
+            found, structure = _tree.flatten(result)
             if structure != treedef:
                 raise CustomRuleError(
                     f"{owner.title}: the rule {function_text(jvp)} returns a tangent of structure "
@@ -224,10 +230,15 @@ def apply_rule(
         return wrap(instantiate(tangent, primal))
 
     directions = [seen(p, t) for p, t in zip(primals, tangents, strict=True)]
-    result = rule(
-        *application.settings(),
-        application.tree([wrap(p) for p in primals]),
-        application.tree(directions),
+    result = call_rule(
+        rule,
+        f"{owner.title}: the jvp rule",
+        [
+            *application.settings(),
+            application.tree([wrap(p) for p in primals]),
+            application.tree(directions),
+        ],
+        lambda: [*application.setting_names(), "the primals", "the tangents"],
     )
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise CustomRuleError(

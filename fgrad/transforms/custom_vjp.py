@@ -27,7 +27,7 @@ from fgrad.tracing import (
     kind_in_words,
     record,
 )
-from fgrad.transforms._arguments import tree_text
+from fgrad.transforms._arguments import call_rule, signature_names, tree_text
 from fgrad.transforms._custom import (
     Application,
     CustomCall,
@@ -181,7 +181,13 @@ def run_forward(
     leaves: list[Any] = [wrap(v) for v in values]
     if owner.symbolic_zeros:
         leaves = [CustomVJPPrimal(x, p) for x, p in zip(leaves, perturbed, strict=True)]
-    result = rule(*application.arguments(leaves))
+    args = application.arguments(leaves)
+    result = call_rule(
+        rule,
+        f"{owner.title}: the forward rule",
+        args,
+        lambda: signature_names(owner.fun, len(args)),
+    )
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise CustomRuleError(
             f"{owner.title}: the forward rule {function_text(rule)} returned {kind_in_words(result)}, expected a pair "
@@ -209,7 +215,12 @@ def run_backward(
     ct_tree = _tree.unflatten(
         application.out_treedef, [seen(ct, a) for ct, a in zip(cts, out_avals, strict=True)]
     )
-    result = rule(*application.settings(), residuals, ct_tree)
+    result = call_rule(
+        rule,
+        f"{owner.title}: the backward rule",
+        [*application.settings(), residuals, ct_tree],
+        lambda: [*application.setting_names(), "the residuals", "the cotangent of the answer"],
+    )
     arguments = application.tree(range(len(in_avals)))
 
     def who() -> str:

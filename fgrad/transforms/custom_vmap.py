@@ -15,7 +15,7 @@ from fgrad.primitives.shape import spread
 from fgrad.source_info import boundary, function_text
 from fgrad.tracing import Primitive, Tracer, bind, interpreter, kind_in_words, record
 from fgrad.transforms import loops
-from fgrad.transforms._arguments import transformed, tree_text
+from fgrad.transforms._arguments import call_rule, signature_names, transformed, tree_text
 from fgrad.transforms._custom import (
     Application,
     CustomCall,
@@ -171,7 +171,17 @@ def apply_rule(
     owner: Any = application.owner
     rule = owner.vmap_rule
     in_batched = list(application.tree(mapped))
-    result = rule(size, in_batched, *application.arguments([wrap(v) for v in values]))
+    args = application.arguments([wrap(v) for v in values])
+    result = call_rule(
+        rule,
+        f"{owner.title}: the batching rule",
+        [size, in_batched, *args],
+        lambda: [
+            "the size of the axis",
+            "which arguments are batched",
+            *signature_names(owner.fun, len(args)),
+        ],
+    )
     who = f"{owner.title}: the batching rule {function_text(rule)}"
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise CustomRuleError(
