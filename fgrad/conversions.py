@@ -170,6 +170,17 @@ def number(kind: type) -> Callable[[Tracer], Any]:
     return convert
 
 
+def as_integer_ratio(tracer: Tracer) -> tuple[int, int]:
+    """``x.as_integer_ratio()``."""
+    _one_element(tracer, "x.as_integer_ratio()")
+    known = converted(
+        tracer,
+        "x.as_integer_ratio(), which the modules statistics and fractions call,",
+        "use fgrad.numpy.mean, median, var or std",
+    )
+    return float(known).as_integer_ratio()
+
+
 def item(tracer: Tracer, *index: Any) -> Any:
     """``x.item()``."""
     if index:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -409,3 +410,24 @@ def test_a_matrix_that_is_not_positive_definite(run: Any, shape: tuple[int, ...]
     assert f"shape {shape} is not positive definite" in str(caught.value)
     assert_users_traceback(caught.value, __file__)
     assert caught.traceback[-1].name == "factored"
+
+
+def test_modules_of_python_on_traced_numbers() -> None:
+    def mean(x: Any) -> Any:
+        return statistics.mean([x[0], x[1]])
+
+    for transform, kind in (
+        (fgrad.grad, errors.DerivativeCutError),
+        (fgrad.jit, errors.TracerArrayConversionError),
+    ):
+        refused(
+            kind, lambda t=transform: t(mean)(x3), "statistics", "fgrad.numpy.mean", placed=False
+        )
+    stop = fgrad.lax.stop_gradient
+    weighed = fgrad.grad(lambda x: x[0] * statistics.mean([float(stop(x[1])), float(stop(x[2]))]))(
+        x3
+    )
+    assert np.array_equal(weighed, [2.5, 0.0, 0.0])
+    assert fgrad.grad(lambda x: x * math.trunc(x))(2.5) == 2.0
+    kind = errors.TracerIntegerConversionError
+    refused(kind, lambda: fgrad.jit(lambda x: math.trunc(x))(2.5), "unknown while tracing")
