@@ -72,8 +72,16 @@ def dot_general(
     (5, 2)
     """
     x, y = operand(lhs, "dot_general"), operand(rhs, "dot_general")
-    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    if len(x_contract) != len(y_contract) or len(x_batch) != len(y_batch):
+    try:
+        (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+        counts = len(x_contract), len(y_contract), len(x_batch), len(y_batch)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"dot_general: dimension_numbers is {dimension_numbers!r}, expected two pairs of axes, those to sum "
+            "over and those to keep: ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)), as in "
+            "(((1,), (0,)), ((), ())) for a product of matrices"
+        ) from None
+    if counts[0] != counts[1] or counts[2] != counts[3]:
         raise ArgumentError(
             f"dot_general: dimension_numbers {dimension_numbers} name axes that have no partner"
         )

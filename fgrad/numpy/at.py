@@ -5,14 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fgrad.array import value, wrap
 from fgrad.avals import Aval, Shape, aval_of, broadcast_shapes
 from fgrad.dtypes import is_inexact, kind_of
-from fgrad.errors import ArgumentError, IndexOutOfRangeError, NonConcreteBooleanIndexError
+from fgrad.errors import (
+    ArgumentError,
+    IndexOutOfRangeError,
+    InPlaceError,
+    NonConcreteBooleanIndexError,
+)
+from fgrad.missing_names import nearest
 from fgrad.numpy._support import Array, ArrayLike, operand, stretched
 from fgrad.numpy.index_expressions import gathered, parse, static_part
 from fgrad.primitives.elementwise import convert, div, less, maximum, minimum, power, select
@@ -27,7 +33,7 @@ from fgrad.primitives.scatter import (
     ScatterSet,
 )
 from fgrad.primitives.shape import index_shape
-from fgrad.source_info import here, warn
+from fgrad.source_info import boundary, here, warn
 from fgrad.tracing import Tracer, concrete, describe_unknown
 
 _SCATTERS: dict[str, Any] = {
@@ -87,6 +93,21 @@ class IndexUpdater:
     def __getitem__(self, index: Any) -> IndexRef:
         return IndexRef(self.array, index)
 
+    if not TYPE_CHECKING:  # type checkers refuse both, as they are to
+
+        @boundary
+        def __setitem__(self, index: Any, values: Any) -> None:
+            raise InPlaceError(
+                f"arrays do not change in place: x.at[i] = v has no meaning ({here()}); write x = x.at[i].set(v)"
+            )
+
+        @boundary
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Refuse: an index is given in brackets."""
+            raise ArgumentError(
+                f"x.at takes an index in brackets ({here()}); write x = x.at[i].set(v), or x.at[i].get()"
+            )
+
     def __repr__(self) -> str:
         return f"IndexUpdater({self.array!r})"
 
@@ -126,6 +147,17 @@ class IndexRef:
     def __init__(self, array: Any, index: Any) -> None:
         self.array = array
         self.index = index
+
+    if not TYPE_CHECKING:  # type checkers know the methods
+
+        @boundary
+        def __getattr__(self, name: str) -> Any:
+            # Reached only for names that are not there.
+            if name.startswith("_"):
+                raise AttributeError(f"x.at[i] has no attribute {name!r}")
+            near = nearest(name, _METHODS)
+            hint = f"did you mean x.at[i].{near}?" if near else "write x = x.at[i].set(v)"
+            raise AttributeError(f"x.at[i] has no method {name!r} ({here()}); {hint}")
 
     def __repr__(self) -> str:
         return f"IndexRef({self.array!r}, {self.index!r})"
@@ -358,6 +390,11 @@ class IndexRef:
             return wrap(part.written("set", _COMBINE[kind](part.read(1), values), unique))  # type: ignore[no-any-return]
         ones = Full(own.shape, 1, own.dtype)()
         return wrap(_COMBINE[kind](x, part.of(ones).written("multiply", values, unique)))  # type: ignore[no-any-return]
+
+
+_METHODS = [
+    name for name in vars(IndexRef) if name[0] != "_" and name not in ("array", "index", "combined")
+]
 
 
 class _Part:

@@ -114,6 +114,8 @@ def reshape(
     ------
     ShapeError
         If the sizes do not give the same number of elements.
+    ArgumentError
+        If `order` is neither, as where the sizes are given as arguments of their own.
 
     Examples
     --------
@@ -128,6 +130,11 @@ def reshape(
         answer = reshaped_array(a, shape)
         if answer is not None:
             return answer
+    if order != "C" and not isinstance(order, str):
+        raise ArgumentError(
+            f"reshape: order is {order!r}, expected 'C' or 'F'; give the shape as one tuple, as in "
+            "reshape(x, (2, 3))"
+        )
     x = operand(a, "reshape")
     own = shape_of(x)
     new_shape = inferred_shape(shape, math.prod(own), own, "reshape")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -109,6 +110,25 @@ def argument_leaf_names(
     for name in sorted(kwargs or {}):
         names.extend(_tree.leaf_names((kwargs or {})[name], name))
     return names
+
+
+def check_argnums(f: Callable[..., Any], argnums: Any, transform: str) -> None:
+    """Refuse argnums that are no integers, where the function is transformed.
+
+    Raises
+    ------
+    ArgnumsError
+    """
+    if type(argnums) is int:
+        return
+    for number in argnums if isinstance(argnums, (tuple, list)) else (argnums,):
+        try:
+            operator.index(number)
+        except TypeError:
+            raise ArgnumsError(
+                f"{transform} of {function_text(f)}: argnums is {argnums!r}; give an integer or a tuple of them, "
+                f"and the arguments of the function to what {transform} returns: {transform}(f)(x)"
+            ) from None
 
 
 def normal_argnums(

@@ -13,6 +13,7 @@ from fgrad.errors import DifferentiationTypeError, NonScalarOutputError
 from fgrad.source_info import boundary, function_name, function_text
 from fgrad.tracing import Tracer
 from fgrad.transforms._arguments import (
+    check_argnums,
     check_callable,
     chosen_leaf_names,
     leaf_value,
@@ -74,6 +75,7 @@ def value_and_grad(
     (8.0, 12.0)
     """
     check_callable(fun, "value_and_grad")
+    check_argnums(fun, argnums, "value_and_grad")
 
     @transformed(fun, "value_and_grad")
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
@@ -107,6 +109,7 @@ def grad(
     0.0
     """
     check_callable(fun, "grad")
+    check_argnums(fun, argnums, "grad")
 
     @transformed(fun, "grad")
     def grad_f(*args: Any, **kwargs: Any) -> Any:
