@@ -165,7 +165,7 @@ def frequencies(codes, held_out, count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=300, help="updates of the weights")
+    parser.add_argument("--steps", type=int, default=250, help="updates of the weights")
     parser.add_argument("--out", type=Path, default=Path("characters.png"), help="the picture")
     arguments = parser.parse_args()
     begin = time.perf_counter()

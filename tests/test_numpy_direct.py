@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,17 @@ UNARY = [n for n, primitive in ELEMENTWISE.items() if getattr(primitive, "arity"
 BINARY = [n for n, primitive in ELEMENTWISE.items() if getattr(primitive, "arity", 0) == 2]
 assert len(UNARY) > 50
 assert len(BINARY) > 35
+
+
+@pytest.fixture(autouse=True)
+def without_narrow_types() -> Iterator[None]:
+    """The short way is closed once types of ml_dtypes have come into use, as they have after other tests."""
+    before = switches.narrow_dtypes
+    switches.narrow_dtypes = False
+    switches.refresh()
+    yield
+    switches.narrow_dtypes = before
+    switches.refresh()
 
 
 def outcome(function: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
