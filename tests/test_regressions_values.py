@@ -11,6 +11,7 @@ import pytest
 import fgrad
 import fgrad.numpy as fnp
 from fgrad import lax
+from fgrad.primitives.elementwise_functions import log_of_sum_of_exponentials
 
 
 @pytest.mark.parametrize("rows", [3, 255, 256, 5000])
@@ -100,3 +101,16 @@ def test_the_slope_of_hard_silu_at_infinity() -> None:
     slopes = fgrad.vmap(fgrad.grad(fgrad.nn.hard_silu))(np.array([np.inf, 5.0, 1.0, -5.0]))
     # x (x + 3) / 6 has the slope (2 x + 3) / 6 in between.
     np.testing.assert_allclose(slopes, [1.0, 1.0, 5.0 / 6.0, 0.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("place", [0, 1])
+def test_logaddexp_over_an_operand_knows_equal_infinities(dtype: Any, place: int) -> None:
+    ends = [np.inf, -np.inf, np.nan, 1.0, 800.0, -0.0]
+    a, b = (np.array(x, dtype) for x in zip(*[(x, y) for x in ends for y in ends], strict=True))
+    with np.errstate(invalid="ignore"):
+        want = np.logaddexp(a, b)
+    np.testing.assert_allclose(log_of_sum_of_exponentials(a, b), want, rtol=8 * np.finfo(dtype).eps)
+    operands = [a, b]
+    got = log_of_sum_of_exponentials(*operands, operands[place])
+    np.testing.assert_allclose(got, want, rtol=8 * np.finfo(dtype).eps)

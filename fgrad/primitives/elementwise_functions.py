@@ -37,12 +37,12 @@ def log_of_sum_of_exponentials(a: Any, b: Any, out: Any = None) -> Any:
         np.log(rounded, out=rounded)
         rounded += small
         top = np.maximum(a, b)
-        answer = np.add(rounded, top, out)
         flat = rounded.reshape(-1)
         if math.isnan(flat.dot(flat)):
-            # The difference of equal infinities is none.
-            np.add(top, math.log(2), out=answer, where=np.equal(a, b))
-    return answer
+            # The difference of equal infinities is none. The result may take the place of an operand, so
+            # operands are read before.
+            rounded = np.where(np.equal(a, b), rounded.dtype.type(math.log(2)), rounded)
+        return np.add(rounded, top, out)
 
 
 def step_of_numbers(a: Any, b: Any, dtype: np.dtype[Any], out: Any = None) -> Any:
