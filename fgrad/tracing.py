@@ -345,8 +345,11 @@ class Trace:
         source, refused, message = refusal
         if masked and source is not None and same_line(raised_at(traceback), source):
             raise refused(message).with_traceback(traceback) from None
-        # Compiled code that calls back although a conversion has failed makes any step of Python fail.
-        lost = isinstance(error, (SystemError, AttributeError))
+        # Compiled code that calls back although a conversion has failed makes any step of Python fail: a
+        # method that is not in the cache of its type is then not found, and an operator is refused.
+        lost = isinstance(error, (SystemError, AttributeError, TypeError)) and not isinstance(
+            error, errors.FgradError
+        )
         if lost and any(
             same_line((entry.tb_frame.f_code, entry.tb_lasti), source)
             for entry in _entries(traceback)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -206,6 +207,22 @@ def test_a_solver_that_calls_back_after_a_refused_conversion() -> None:
     refused(kind, lambda: fgrad.grad(root)(x3), *words, placed=False)
     refused(kind, lambda: fgrad.grad(root_of_number)(1.0), *words, placed=False)
     refused(kind, lambda: fgrad.jvp(root, (x3,), (x3,)), *words, placed=False)
+
+
+def test_an_operator_that_fails_in_a_call_after_a_refused_conversion() -> None:
+    # CPython does not find __rsub__ while an error is pending, unless the type's cache has it.
+    namespace: dict[str, Any] = {}
+    library = os.path.join(os.path.dirname(scipy.optimize.__file__), "solver.py")
+    lines = (
+        "def solve(f):\n try:\n  float(f(0.0))\n except TypeError:\n  pass\n return float(f(1.0))"
+    )
+    exec(compile(lines, library, "exec"), namespace)
+    solve = namespace["solve"]
+
+    def root(x: Any) -> Any:
+        return solve(lambda t: t - (x if t == 0.0 else [x]))
+
+    refused(errors.DerivativeCutError, lambda: fgrad.grad(root)(1.0), placed=False)
 
 
 def test_code_without_a_source_is_told_in_general() -> None:
