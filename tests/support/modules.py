@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# Each program is compiled once and run once on a few numbers: optimising it does not pay.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# Each program is compiled once and run once on a few numbers: optimising it does not pay, and most of
+# the time of the suite is XLA's, which takes half of it where it emits no fused loops.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+)
 
 import jax
 import jax.numpy as jnp
