@@ -121,7 +121,9 @@ def test_rounding_to_fewer_bits(bits: tuple[int, int], dtype: str) -> None:
         x = np.concatenate([HARD, RNG.normal(size=200) * 10.0 ** RNG.integers(-6, 6, 200)]).astype(
             dtype
         )
-    expected = np.asarray(jlax.reduce_precision(x, *bits))
+    expected = np.array(jlax.reduce_precision(x, *bits))
+    # What XLA makes of it with no bits left depends on its flags.
+    expected[np.isnan(x)] = np.nan
     if dtype == "float32":
         # JAX flushes subnormal numbers in some operations of its own.
         normal = (np.abs(x) >= np.finfo(dtype).tiny) | (x == 0) | np.isnan(x)
