@@ -338,22 +338,21 @@ class Trace:
         if refusal is None:
             return
         self.refusal = None
-        # NumPy replaces errors of conversions by its own, some of them without a trace.
-        masked = isinstance(error, (TypeError, ValueError)) and not isinstance(
-            error, errors.FgradError
-        )
         source, refused, message = refusal
-        if masked and source is not None and same_line(raised_at(traceback), source):
-            raise refused(message).with_traceback(traceback) from None
-        # Compiled code that calls back although a conversion has failed makes any step of Python fail: a
-        # method that is not in the cache of its type is then not found, and an operator is refused.
-        lost = isinstance(error, (SystemError, AttributeError, TypeError)) and not isinstance(
-            error, errors.FgradError
-        )
-        if lost and any(
-            same_line((entry.tb_frame.f_code, entry.tb_lasti), source)
-            for entry in _entries(traceback)
-        ):
+        if isinstance(error, errors.FgradError):
+            return
+        if isinstance(error, ValueError):
+            # NumPy replaces errors of conversions by its own, some of them without a trace.
+            masked = same_line(raised_at(traceback), source)
+        else:
+            # So it does with TypeError. And compiled code that calls back although a conversion has failed
+            # makes any step of Python fail: a method that is not in the cache of its type is then not
+            # found, and an operator is refused.
+            masked = isinstance(error, (TypeError, SystemError, AttributeError)) and any(
+                same_line((entry.tb_frame.f_code, entry.tb_lasti), source)
+                for entry in _entries(traceback)
+            )
+        if masked:
             raise refused(message).with_traceback(traceback) from None
 
 
