@@ -64,6 +64,7 @@ from fgrad.devices import (
     process_indices,
 )
 from fgrad.dtypes import float0
+from fgrad.numpy.short_ways import SHORT_WAYS as _SHORT_WAYS
 from fgrad.removed_names import removed_name as _removed_name
 from fgrad.source_info import guard as _guard
 from fgrad.source_info import guard_methods as _guard_methods
@@ -88,7 +89,7 @@ from fgrad.transforms.vjp import vjp
 from fgrad.transforms.vmap import vmap
 from fgrad.version import __version__, __version_info__
 
-_guard(numpy, numpy.linalg, numpy.fft, tree, tree_util)
+_guard(numpy, numpy.linalg, numpy.fft, tree, tree_util, short_ways=_SHORT_WAYS)
 _guard_methods(type(config))
 for _module in (dtypes, errors):
     _guard_names(_module)

@@ -7,7 +7,7 @@ from typing import Any
 from fgrad.array import Array, wrap
 from fgrad.avals import aval_of
 from fgrad.errors import ArgumentError, ShapeError
-from fgrad.numpy._support import ArrayLike, operand
+from fgrad.numpy._support import ArrayLike, DTypeLike, given_dtype, operand
 from fgrad.numpy.diagonals import last_diagonal
 from fgrad.numpy.joining import joined
 from fgrad.primitives import elementwise as p
@@ -38,7 +38,15 @@ def _weights(given: Any, count: int, what: str) -> Any:
 
 
 def _covariance(
-    m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, fweights: Any, aweights: Any, name: str
+    m: Any,
+    y: Any,
+    rowvar: bool,
+    bias: bool,
+    ddof: Any,
+    fweights: Any,
+    aweights: Any,
+    dtype: Any,
+    name: str,
 ) -> Any:
     x = _variables(operand(m, name), rowvar, name)
     if y is not None:
@@ -49,7 +57,8 @@ def _covariance(
                 "of the others"
             )
         x = joined([x, more], 0, None, name)
-    x = p.cast_to_float(x)
+    wanted = given_dtype(dtype, name)
+    x = p.cast_to_float(x if wanted is None else p.convert(x, wanted))
     count = shape_of(x)[1]
     degrees: Any = (0 if bias else 1) if ddof is None else ddof
     if int(degrees) != degrees:
@@ -90,6 +99,8 @@ def cov(
     ddof: int | None = None,
     fweights: ArrayLike | None = None,
     aweights: ArrayLike | None = None,
+    *,
+    dtype: DTypeLike = None,
 ) -> Array:
     """The matrix of covariances of variables.
 
@@ -107,6 +118,8 @@ def cov(
         How often each observation occurred.
     aweights : array_like, optional
         How much each observation counts.
+    dtype : dtype-like, optional
+        The dtype to compute in; None means that of the variables, or float64.
 
     Returns
     -------
@@ -124,14 +137,16 @@ def cov(
     >>> float(fnp.cov(fnp.array([1.0, 2.0, 3.0])))
     1.0
     """
-    return wrap(_squeezed(_covariance(m, y, rowvar, bias, ddof, fweights, aweights, "cov")))  # type: ignore[no-any-return]
+    return wrap(_squeezed(_covariance(m, y, rowvar, bias, ddof, fweights, aweights, dtype, "cov")))  # type: ignore[no-any-return]
 
 
 def _squeezed(x: Any) -> Any:
     return reshape(x, tuple(n for n in shape_of(x) if n != 1))
 
 
-def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> Array:
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike = None
+) -> Array:
     """The matrix of correlation coefficients of variables.
 
     Parameters
@@ -140,6 +155,8 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> A
         Variables in rows, observations in columns.
     rowvar : bool
         False says that variables are in columns.
+    dtype : dtype-like, optional
+        The dtype to compute in; None means that of the variables, or float64.
 
     Returns
     -------
@@ -153,7 +170,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> A
     Array([[1., 1.],
            [1., 1.]], dtype=float64)
     """
-    matrix = _covariance(x, y, rowvar, False, None, None, None, "corrcoef")
+    matrix = _covariance(x, y, rowvar, False, None, None, None, dtype, "corrcoef")
     if aval_of(matrix).size == 1:
         return wrap(reshape(p.div(matrix, matrix), ()))  # type: ignore[no-any-return]
     deviations = p.sqrt(p.real(last_diagonal(matrix)))

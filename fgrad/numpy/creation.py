@@ -260,7 +260,12 @@ def _default(dtype: Any, name: str) -> np.dtype[Any]:
 
 
 def zeros(
-    shape: Any, dtype: DTypeLike = None, *, device: Any = None, out_sharding: Any = None
+    shape: Any,
+    dtype: DTypeLike = None,
+    order: str | None = "C",
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array of zeros.
 
@@ -269,8 +274,8 @@ def zeros(
     shape : int or sequence of int
     dtype : dtype-like, optional
         None means float64.
-    device, out_sharding
-        Accepted for compatibility with JAX; there is one device.
+    order, device, out_sharding
+        Accepted for compatibility.
 
     Returns
     -------
@@ -290,7 +295,12 @@ def zeros(
 
 
 def ones(
-    shape: Any, dtype: DTypeLike = None, *, device: Any = None, out_sharding: Any = None
+    shape: Any,
+    dtype: DTypeLike = None,
+    order: str | None = "C",
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array of ones.
 
@@ -299,8 +309,8 @@ def ones(
     shape : int or sequence of int
     dtype : dtype-like, optional
         None means float64.
-    device, out_sharding
-        Accepted for compatibility with JAX; there is one device.
+    order, device, out_sharding
+        Accepted for compatibility.
 
     Returns
     -------
@@ -320,7 +330,12 @@ def ones(
 
 
 def empty(
-    shape: Any, dtype: DTypeLike = None, *, device: Any = None, out_sharding: Any = None
+    shape: Any,
+    dtype: DTypeLike = None,
+    order: str | None = "C",
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array of zeros: since arrays do not change, there is nothing to fill in later.
 
@@ -329,8 +344,8 @@ def empty(
     shape : int or sequence of int
     dtype : dtype-like, optional
         None means float64.
-    device, out_sharding
-        Accepted for compatibility with JAX; there is one device.
+    order, device, out_sharding
+        Accepted for compatibility.
 
     Returns
     -------
@@ -349,6 +364,7 @@ def full(
     shape: Any,
     fill_value: ArrayLike,
     dtype: DTypeLike = None,
+    order: str | None = "C",
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -362,8 +378,8 @@ def full(
         A number, or an array that is broadcast.
     dtype : dtype-like, optional
         None means that of `fill_value`.
-    device, out_sharding
-        Accepted for compatibility with JAX; there is one device.
+    order, device, out_sharding
+        Accepted for compatibility.
 
     Returns
     -------
@@ -418,7 +434,14 @@ def _constant_like(a: Any, number: int, dtype: Any, shape: Any, name: str) -> An
 
 
 def zeros_like(
-    a: ArrayLike, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+    a: ArrayLike,
+    dtype: DTypeLike = None,
+    shape: Any = None,
+    *,
+    order: str | None = "K",
+    subok: bool = True,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Zeros with the shape and dtype of another array.
 
@@ -427,8 +450,8 @@ def zeros_like(
     a : array_like
     dtype : dtype-like, optional
     shape : int or sequence of int, optional
-    device
-        Accepted for compatibility with JAX; there is one device.
+    order, subok, device, out_sharding
+        Accepted for compatibility.
 
     Returns
     -------
@@ -444,7 +467,14 @@ def zeros_like(
 
 
 def ones_like(
-    a: ArrayLike, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+    a: ArrayLike,
+    dtype: DTypeLike = None,
+    shape: Any = None,
+    *,
+    order: str | None = "K",
+    subok: bool = True,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Ones with the shape and dtype of another array.
 
@@ -453,8 +483,8 @@ def ones_like(
     a : array_like
     dtype : dtype-like, optional
     shape : int or sequence of int, optional
-    device
-        Accepted for compatibility with JAX; there is one device.
+    order, subok, device, out_sharding
+        Accepted for compatibility.
 
     Returns
     -------
@@ -470,7 +500,14 @@ def ones_like(
 
 
 def empty_like(
-    a: ArrayLike, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+    a: ArrayLike,
+    dtype: DTypeLike = None,
+    shape: Any = None,
+    *,
+    order: str | None = "K",
+    subok: bool = True,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Zeros with the shape and dtype of another array, as `empty`.
 
@@ -479,8 +516,8 @@ def empty_like(
     a : array_like
     dtype : dtype-like, optional
     shape : int or sequence of int, optional
-    device
-        Accepted for compatibility with JAX; there is one device.
+    order, subok, device, out_sharding
+        Accepted for compatibility.
 
     Returns
     -------
@@ -501,7 +538,10 @@ def full_like(
     dtype: DTypeLike = None,
     shape: Any = None,
     *,
+    order: str | None = "K",
+    subok: bool = True,
     device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array of one value with the shape and dtype of another array.
 
@@ -512,8 +552,8 @@ def full_like(
         A number, or an array that is broadcast; it is converted to the dtype.
     dtype : dtype-like, optional
     shape : int or sequence of int, optional
-    device
-        Accepted for compatibility with JAX; there is one device.
+    order, subok, device, out_sharding
+        Accepted for compatibility.
 
     Returns
     -------
@@ -534,7 +574,13 @@ def full_like(
 
 
 def eye(
-    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None, *, device: Any = None
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: DTypeLike = None,
+    order: str | None = "C",
+    *,
+    device: Any = None,
 ) -> Array:
     """A matrix with ones on a diagonal.
 
@@ -546,8 +592,8 @@ def eye(
         Which diagonal: positive ones lie above the main diagonal.
     dtype : dtype-like, optional
         None means float64.
-    device
-        Accepted for compatibility with JAX; there is one device.
+    order, device
+        Accepted for compatibility.
 
     Returns
     -------

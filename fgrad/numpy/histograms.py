@@ -123,6 +123,10 @@ def _edges(a: Any, bins: Any, range: Any, weights: Any, name: str) -> Any:
         return np.histogram_bin_edges(known, bins, limits)
     given = operand(bins, name, "bins")
     if len(shape_of(given)) == 1:
+        if not shape_of(given)[0]:
+            raise ArgumentError(
+                f"{name}: bins= has no edges; give the number of bins, or their edges"
+            )
         known = concrete(given) if isinstance(given, Tracer) else given
         if known is not None and (np.diff(known) < 0).any():
             raise ArgumentError(f"{name}: the edges in bins= must increase; sort them first")
@@ -215,7 +219,7 @@ def histogram(
     Raises
     ------
     ArgumentError
-        If edges do not increase.
+        If edges do not increase, or there are none.
     ShapeError
         If the weights differ from `a` in shape.
 

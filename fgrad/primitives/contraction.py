@@ -442,9 +442,12 @@ def matmul_of_arrays(x: Any, y: Any) -> Any:
 
 
 def dot_of_arrays(x: Any, y: Any) -> Any:
-    """What `dot` gives for arrays of known numbers; of Python numbers, NumPy's `dot` takes the dtype."""
-    if type(x) is not ndarray or type(y) is not ndarray:
-        raise TypeError("not two arrays")
+    """What `dot` gives for arrays of known numbers.
+
+    Of Python numbers NumPy's `dot` takes the dtype, and of products with one number the sign of zero.
+    """
+    if type(x) is not ndarray or type(y) is not ndarray or not (x.ndim and y.ndim):
+        raise TypeError("not two arrays with axes")
     return x.dot(y)
 
 
