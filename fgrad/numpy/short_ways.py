@@ -188,12 +188,23 @@ def _ordinary(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A reduction without a mask."""
+    """A reduction without a mask or a first value."""
 
     def reduction(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         return function(a, axis=axis, keepdims=keepdims)
 
     return reduction
+
+
+def _of_some(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction of what is not NaN; where nothing is, NumPy's warn."""
+
+    def of_some(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        if np.isnan(a).all(axis).any():
+            raise _LongWay
+        return function(a, axis=axis, keepdims=keepdims)
+
+    return of_some
 
 
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -272,7 +283,8 @@ def _table() -> Iterable[tuple[str, ShortWay]]:
 
     for name in ("nanprod", "nansum"):
         yield name, _short_way(_reduction(getattr(np, name)), _SIZES)
-    # NumPy's functions warn where nothing is a number.
+    for name in ("nanmean", "nanstd", "nanvar"):
+        yield name, _short_way(_of_some(getattr(np, name)), _SIZES, dtypes=_DOUBLES)
     yield "nanmax", _short_way(_reduction(np.fmax.reduce), _SIZES, dtypes=_REAL)
     yield "nanmin", _short_way(_reduction(np.fmin.reduce), _SIZES, dtypes=_REAL)
     yield "linalg.norm", _short_way(np.linalg.norm, _WORDS, dtypes=_DOUBLES)
