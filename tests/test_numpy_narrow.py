@@ -133,6 +133,21 @@ def test_a_narrow_nan_is_one(name: str) -> None:
     agree(fgrad.jit(lambda a: function(fnp, a))(x), want)
 
 
+@pytest.mark.parametrize("narrow", NARROW)
+def test_equal_narrow_nans_are_one_element(narrow: str) -> None:
+    dtype = getattr(ml_dtypes, narrow)
+    x = np.array([3.0, np.nan, 1.0, 2.0, np.nan, 1.0, -0.0, 0.0]).astype(dtype)
+    y = np.array([1.0, np.nan, 5.0]).astype(dtype)
+    for function in (
+        lambda xp: (xp.unique(xp.asarray(x)), xp.asarray(0)),
+        lambda xp: xp.unique(xp.asarray(x), return_counts=True),
+        lambda xp: xp.unique(xp.asarray(x), return_inverse=True, equal_nan=False),
+        lambda xp: (xp.union1d(xp.asarray(x), xp.asarray(y)), xp.asarray(0)),
+    ):
+        for got, want in zip(function(fnp), function(jnp), strict=True):
+            np.testing.assert_array_equal(np.asarray(got, "f8"), np.asarray(want, "f8"))
+
+
 def agree(got: Any, want: Any) -> None:
     want = np.asarray(want)
     assert (got.dtype, got.shape) == (want.dtype, want.shape)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fgrad import dtypes
 from fgrad.numpy._support import (
     Array,
     ArrayLike,
@@ -131,7 +132,8 @@ def unique(
     x = operand(ar, "unique", "ar")
     shape = shape_of(x)
     flags = (return_index, return_inverse, return_counts)
-    if not isinstance(x, Tracer) and size is None and not any(flags) and axis is None:
+    plain = size is None and not any(flags) and axis is None
+    if plain and not isinstance(x, Tracer) and dtype_of(x) not in dtypes.NARROW:
         return wrap(np.unique(np.asarray(strong(x)), equal_nan=equal_nan))
     if axis is None:
         rows = flattened(x)

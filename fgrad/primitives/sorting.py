@@ -374,6 +374,9 @@ class Unique(NonDifferentiable):
 
 def unique_rows(rows: NDArray, equal_nan: bool) -> tuple[NDArray, NDArray, NDArray]:
     """First positions, inverse and counts of the different rows of an array."""
+    if rows.dtype in dtypes.NARROW:
+        # NumPy does not know which of their values are NaN.
+        rows = rows.astype(dtypes.widened(rows.dtype))
     if rows.ndim == 1:
         _, first, inverse, counts = np.unique(rows, True, True, True, equal_nan=equal_nan)
     else:
