@@ -129,6 +129,7 @@ class Switches:
         "debug_nans",
         "enable_x64",
         "narrow_dtypes",
+        "unchanged",
     )
     enable_x64: bool
     check_jaxprs: bool
@@ -137,7 +138,9 @@ class Switches:
     checks_results: bool
     #: Whether dtypes have come into use that NumPy does not know how to promote.
     narrow_dtypes: bool
-    #: Whether an operation on arrays gives what NumPy's gives: nothing is checked, or has another dtype.
+    #: Whether an operation on arrays of NumPy's own dtypes gives what NumPy's gives: nothing is checked or cut.
+    unchanged: bool
+    #: The same for any arrays there are.
     as_numpy: bool
 
     def __init__(self) -> None:
@@ -146,7 +149,8 @@ class Switches:
     def refresh(self) -> None:
         """Work out what follows from the others."""
         self.checks_results = self.check_jaxprs or self.debug_nans
-        self.as_numpy = self.enable_x64 and not self.checks_results and not self.narrow_dtypes
+        self.unchanged = self.enable_x64 and not self.checks_results
+        self.as_numpy = self.unchanged and not self.narrow_dtypes
 
 
 switches = Switches()

@@ -37,15 +37,9 @@ VALUES = ["0", "1", "-1", "True", "None", "(0, 1)", "'full'", "A", "0.5", "A > 0
 
 
 @pytest.fixture(autouse=True)
-def without_narrow_types() -> Iterator[None]:
-    """The short way is closed once types of ml_dtypes have come into use, as they have after other tests."""
-    before = switches.narrow_dtypes
-    switches.narrow_dtypes = False
-    switches.refresh()
+def without_warnings_of_numbers() -> Iterator[None]:
     with np.errstate(all="ignore"):
         yield
-    switches.narrow_dtypes = before
-    switches.refresh()
 
 
 def described(result: Any, bits: bool) -> Any:
@@ -81,7 +75,7 @@ def agree(expression: str, operands: dict[str, Any], bits: bool = True) -> None:
         outcomes = []
         for long in (True, False):
             fgrad.config.update("fgrad_check_jaxprs", long)
-            assert switches.as_numpy is not long
+            assert switches.unchanged is not long
             outcomes.append(outcome(functools.partial(eval, code, scope), bits))
         assert outcomes[0] == outcomes[1], (expression, operands)
 

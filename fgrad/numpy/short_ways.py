@@ -8,12 +8,13 @@ or two arrays that programs call most are shorter still: `_direct` has those.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import isfinite
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from fgrad.array import Array, wrap, wrap_own
+from fgrad.array import Array, frozen, wrap, wrap_view
 from fgrad.config import switches
 from fgrad.numpy import uniques
 from fgrad.numpy.linalg import decompositions, measures
@@ -109,7 +110,14 @@ def _count(x: Any, _: str) -> Any:
 def _answer(result: Any) -> Any:
     kind = type(result)
     if kind is np.ndarray:
-        return wrap_own(result)
+        if not result.flags.writeable:
+            return wrap(result)
+        # What NumPy gets cannot be written to: this is no view of it, and nobody else has its memory.
+        base = result.base
+        while type(base) is np.ndarray:
+            frozen(base)
+            base = base.base
+        return wrap_view(result)
     if kind is list or kind is tuple:
         return kind(map(_answer, result))
     if isinstance(result, tuple):
@@ -128,6 +136,8 @@ def _short_way(
 
     def argument(x: Any) -> Any:
         kind = type(x)
+        if kind is Array and others:
+            return _array(x, dtypes)
         if kind in plain and (kind is not tuple or _INTEGER.issuperset(map(type, x))):
             return x
         if not others:
@@ -135,15 +145,15 @@ def _short_way(
         return _arrays(x, dtypes) if kind is list else _array(x, dtypes)
 
     def short_way(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if switches.as_numpy and args:
+        if switches.unchanged and args:
             try:
-                x = first(args[0], dtypes)
-                if len(args) == 1 and not kwargs:
-                    return _answer(function(x))
-                given = [x, *[argument(y) for y in args[1:]]]
+                given = first(args[0], dtypes)
                 if kwargs:
                     kwargs = {name: argument(x) for name, x in kwargs.items()}
-                return _answer(function(*given, **kwargs))
+                    return _answer(function(given, *map(argument, args[1:]), **kwargs))
+                if len(args) == 1:
+                    return _answer(function(given))
+                return _answer(function(given, *map(argument, args[1:])))
             except (*_REFUSALS, _LongWay):
                 pass
         return None
@@ -180,7 +190,10 @@ def _ordinary(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def ordinary(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
-        if result.all() and np.isfinite(result).all():
+        if type(result) is np.float64:
+            if result and isfinite(result):
+                return result
+        elif result.all() and np.isfinite(result).all():
             return result
         raise _LongWay
 
@@ -224,6 +237,17 @@ def _meshgrid(*coordinates: Any, **kwargs: Any) -> Any:
     if all(type(x) is np.ndarray and x.ndim == 1 for x in coordinates):
         return list(np.meshgrid(*coordinates, **kwargs))
     raise _LongWay
+
+
+def _of_symmetric(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of matrices that reads one triangle only."""
+
+    def of_symmetric(a: Any) -> Any:
+        if a.ndim == 2 and (a == a.T).all():
+            return function(a)
+        raise _LongWay
+
+    return of_symmetric
 
 
 def _nan_to_num(x: Any, *, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
@@ -288,6 +312,8 @@ def _table() -> Iterable[tuple[str, ShortWay]]:
     yield "nanmax", _short_way(_reduction(np.fmax.reduce), _SIZES, dtypes=_REAL)
     yield "nanmin", _short_way(_reduction(np.fmin.reduce), _SIZES, dtypes=_REAL)
     yield "linalg.norm", _short_way(np.linalg.norm, _WORDS, dtypes=_DOUBLES)
+    for name in ("linalg.eigh", "linalg.eigvalsh"):
+        yield name, _short_way(_of_symmetric(attrgetter(name)(np)), _NONE, dtypes=_DOUBLES)
     for name in ("linalg.matrix_rank", "linalg.pinv"):
         yield name, _short_way(attrgetter(name)(np), _INTEGER)
     for name in ("vecdot", "linalg.vecdot"):

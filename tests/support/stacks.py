@@ -165,9 +165,10 @@ class Reference:
     0.5 s. Inner ``jit`` and ``checkpoint`` change no value, so the reference leaves them out.
     """
 
-    def __init__(self, case: Case):
+    def __init__(self, case: Case, compiled: bool = True):
         self.case = case
-        self.compiled = jax.jit(case.function(REFERENCE, jnp))
+        function = case.function(REFERENCE, jnp)
+        self.compiled = jax.jit(function) if compiled else function
 
     def __call__(self, shift: float = 0.0, wide: bool = False) -> Any:
         return self.compiled(*self.case.inputs(jax, jnp, shift, wide))
