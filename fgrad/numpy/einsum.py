@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from fgrad import dtypes
-from fgrad.array import Array, wrap
+from fgrad.array import Array, plain, wrap
 from fgrad.avals import Shape, aval_of
+from fgrad.config import switches
 from fgrad.errors import ArgumentError, ShapeError
 from fgrad.numpy._support import ArrayLike, given_dtype, operand, refuse_out
 from fgrad.numpy.diagonals import last_diagonal
@@ -338,6 +339,11 @@ def einsum(
     >>> fnp.einsum("ij,j->i", fnp.eye(2), fnp.array([2.0, 3.0]))
     Array([2., 3.], dtype=float64)
     """
+    if out is dtype is preferred_element_type is None:
+        inside = _of_one_dtype(subscripts, operands)
+        if inside is not None:
+            shapes = tuple([x.shape for x in inside])
+            return wrap(planned(subscripts, shapes, _strategy(optimize)).run(inside))  # type: ignore[no-any-return]
     refuse_out(out, "einsum")
     text, given = _taken_apart(subscripts, operands, "einsum")
     xs = [operand(x, "einsum", f"operand {i}") for i, x in enumerate(given)]
@@ -350,6 +356,17 @@ def einsum(
     shapes = tuple([aval.shape for aval in avals])
     result = planned(text, shapes, _strategy(optimize)).run(xs)
     return wrap(result if wanted is None else p.convert(result, wanted))  # type: ignore[no-any-return]
+
+
+def _of_one_dtype(subscripts: Any, operands: Sequence[Any]) -> list[Any] | None:
+    """What is inside of arrays that are not traced and have nothing to be converted to."""
+    if type(subscripts) is not str or not switches.unchanged:
+        return None
+    inside = [plain(x) for x in operands if type(x) is Array]
+    if not inside or len(inside) != len(operands):
+        return None
+    kinds = {x.dtype if type(x) is np.ndarray else None for x in inside}
+    return inside if len(kinds) == 1 and kinds <= dtypes.SUPPORTED else None
 
 
 def _taken_apart(subscripts: Any, operands: Sequence[Any], name: str) -> tuple[str, list[Any]]:

@@ -58,8 +58,9 @@ def interp(
     >>> float(fnp.interp(1.5, fnp.array([1.0, 2.0]), fnp.array([10.0, 20.0])))
     15.0
     """
-    if left is right is period is None and type(xp) is Array and type(fp) is Array:
-        answer = called(_between_samples, x, plain(xp), plain(fp))
+    if left is right is period is None:
+        samples = [plain(v) if type(v) is Array else v for v in (xp, fp)]
+        answer = called(_between_samples, x, *samples)
         if answer is not None:
             return answer
     at, places, values = (p.cast_to_float(operand(v, "interp")) for v in (x, xp, fp))
