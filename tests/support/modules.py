@@ -9,19 +9,13 @@ from __future__ import annotations
 
 import importlib
 import os
-from importlib.metadata import version
 from typing import Any
 
 import pytest
+from support.xla import XLA_FLAGS
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# Each program is compiled once and run once on a few numbers: optimising it does not pay, and most of
-# the time of the suite is XLA's, which takes half of it where it emits no fused loops. Without them,
-# releases from 0.11 on crash.
-_FLAGS = "--xla_backend_optimization_level=0"
-if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):
-    _FLAGS += " --xla_cpu_use_fusion_emitters=false"
-os.environ.setdefault("XLA_FLAGS", _FLAGS)
+os.environ.setdefault("XLA_FLAGS", XLA_FLAGS)
 
 import jax
 import jax.numpy as jnp
