@@ -7,7 +7,7 @@ than carrying them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -259,6 +259,14 @@ def _default(dtype: Any, name: str) -> np.dtype[Any]:
     return dtypes.as_dtype(dtype, f"{name}: dtype")
 
 
+def _constant(create: Callable[..., Any], number: int, shape: Any, dtype: Any, name: str) -> Array:
+    wanted = None if dtype is None else _default(dtype, name)
+    answer = created_array(create, shape, wanted)
+    if answer is not None:
+        return answer
+    return wrap(full_of(static_shape(shape, name), number, wanted or _default(None, name))())  # type: ignore[no-any-return]
+
+
 def zeros(
     shape: Any,
     dtype: DTypeLike = None,
@@ -287,11 +295,7 @@ def zeros(
     >>> fnp.zeros(3)
     Array([0., 0., 0.], dtype=float64)
     """
-    wanted = None if dtype is None else _default(dtype, "zeros")
-    answer = created_array(np.zeros, shape, wanted)
-    if answer is not None:
-        return answer
-    return wrap(full_of(static_shape(shape, "zeros"), 0, wanted or _default(None, "zeros"))())  # type: ignore[no-any-return]
+    return _constant(np.zeros, 0, shape, dtype, "zeros")
 
 
 def ones(
@@ -322,11 +326,7 @@ def ones(
     >>> fnp.ones((1, 2))
     Array([[1., 1.]], dtype=float64)
     """
-    wanted = None if dtype is None else _default(dtype, "ones")
-    answer = created_array(np.ones, shape, wanted)
-    if answer is not None:
-        return answer
-    return wrap(full_of(static_shape(shape, "ones"), 1, wanted or _default(None, "ones"))())  # type: ignore[no-any-return]
+    return _constant(np.ones, 1, shape, dtype, "ones")
 
 
 def empty(
@@ -357,7 +357,7 @@ def empty(
     >>> fnp.empty(2)
     Array([0., 0.], dtype=float64)
     """
-    return wrap(full_of(static_shape(shape, "empty"), 0, _default(dtype, "empty"))())  # type: ignore[no-any-return]
+    return _constant(np.zeros, 0, shape, dtype, "empty")
 
 
 def full(
