@@ -541,6 +541,43 @@ def test_compiled_functions_pickle() -> None:
     assert_allclose(again(POINT)[0], np.tanh(POINT).sum() + 2.0)
 
 
+MADE = {
+    "grad": (lambda: fgrad.grad(module_level), POINT),
+    "value_and_grad": (lambda: fgrad.value_and_grad(module_level, argnums=(0,)), POINT),
+    "vmap of grad": (lambda: fgrad.vmap(fgrad.grad(module_level)), np.stack([POINT, -POINT])),
+    "vmap over columns": (lambda: fgrad.vmap(module_level, in_axes=1), np.stack([POINT] * 4, 1)),
+    "hessian": (lambda: fgrad.hessian(module_level), POINT),
+    "jacfwd of jacrev": (lambda: fgrad.jacfwd(fgrad.jacrev(module_level)), POINT),
+    "checkpoint": (lambda: fgrad.grad(fgrad.checkpoint(module_level)), POINT),
+    "named_call": (lambda: fgrad.named_call(module_level, name="part"), POINT),
+}
+
+
+@pytest.mark.skipif(IS_JAX, reason="what the transforms of JAX return does not pickle")
+@pytest.mark.parametrize("name", MADE)
+def test_jit_of_transformed_functions_pickles(name: str) -> None:
+    make, x = MADE[name]
+    compiled = fgrad.jit(make())
+    again = pickle.loads(pickle.dumps(compiled))
+    assert repr(again) == repr(compiled)
+    wants, gots = fgrad.tree.leaves(compiled(x)), fgrad.tree.leaves(again(x))
+    assert len(wants) == len(gots) > 0
+    for got, want in zip(gots, wants, strict=True):
+        assert_array_equal(got, want)
+
+
+@pytest.mark.skipif(IS_JAX, reason="what the transforms of JAX return does not pickle")
+def test_a_wrapper_of_a_transformed_function_is_not_pickled_as_that() -> None:
+    slope = fgrad.grad(module_level)
+
+    @functools.wraps(slope)
+    def twice(x: Any) -> Any:
+        return 2.0 * slope(x)
+
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(fgrad.jit(twice))
+
+
 def test_results_pickle_and_copy() -> None:
     import copy
 

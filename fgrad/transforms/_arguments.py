@@ -21,8 +21,39 @@ from fgrad.tracing import kind_in_words
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def transformed(f: Callable[..., Any], transform: str) -> Callable[[F], F]:
-    """Make a wrapper look like the user's function, named after transform and function."""
+class Made:
+    """How a function was made from another one: what is pickled in its place."""
+
+    def __init__(
+        self, result: Any, make: Callable[..., Any], f: Any, options: dict[str, Any]
+    ) -> None:
+        # The number of an object that lives as long as this one: a reference to it would be a cycle.
+        self.result = id(result)
+        self.make, self.f, self.options = make, f, options
+
+    def __reduce__(self) -> Any:
+        return made, (self.make, picklable(self.f), self.options)
+
+
+def made(make: Callable[..., Any], f: Any, options: dict[str, Any]) -> Any:
+    """Make the function again."""
+    return make(f, **options)
+
+
+def picklable(f: Any) -> Any:
+    """A function as it is pickled: one that a transform made, by what it was made from."""
+    how = getattr(f, "_made", None)
+    # Wrappers of the user's own take over what their function says of itself.
+    return how if isinstance(how, Made) and how.result == id(f) else f
+
+
+def transformed(
+    f: Callable[..., Any], transform: str, make: Callable[..., Any], **options: Any
+) -> Callable[[F], F]:
+    """Make a wrapper look like the user's function, named after transform and function.
+
+    ``make(f, **options)`` gives the same function once more.
+    """
 
     def decorate(wrapper: F) -> F:
         if isinstance(getattr(f, "__name__", None), str):
@@ -31,6 +62,7 @@ def transformed(f: Callable[..., Any], transform: str) -> Callable[[F], F]:
             # An object that can be called, whose attributes may be anything.
             result = functools.wraps(f, ("__doc__",), ())(boundary(wrapper))
         result.__name__ = f"{transform}({function_name(f)})"
+        result._made = Made(result, make, f, options)  # type: ignore[attr-defined]
         return cast(F, result)
 
     return decorate

@@ -497,7 +497,7 @@ def checkify(
             "checkify.nan_checks"
         )
 
-    @transformed(f, "checkify")
+    @transformed(f, "checkify", checkify, errors=errors)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves = _tree.leaves((args, kwargs))
         values = leaf_values(leaves, "checkify", f, args, kwargs)

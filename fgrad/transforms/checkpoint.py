@@ -66,7 +66,15 @@ def checkpoint(
             "as dots_saveable"
         )
 
-    @transformed(fun, "checkpoint")
+    @transformed(
+        fun,
+        "checkpoint",
+        checkpoint,
+        prevent_cse=prevent_cse,
+        policy=policy,
+        static_argnums=static_argnums,
+        concrete=concrete,
+    )
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         dynamic, static = split_static(fun, "checkpoint", args, kwargs, static_argnums, ())
         leaves, treedef = _tree.flatten(dynamic)

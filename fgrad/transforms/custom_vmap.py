@@ -151,7 +151,9 @@ def sequential_vmap(f: Callable[..., Any]) -> Callable[..., Any]:
         out = loops.map(one, rows)
         return out, _tree.map(lambda _: True, out)
 
-    return transformed(f, "sequential_vmap")(lambda *args, **kwargs: sequential(*args, **kwargs))
+    return transformed(f, "sequential_vmap", sequential_vmap)(
+        lambda *args, **kwargs: sequential(*args, **kwargs)
+    )
 
 
 def _only_known(values: Sequence[Any]) -> bool:

@@ -103,7 +103,7 @@ def fwd_and_bwd(
     check_callable(fun, "fwd_and_bwd")
     name = "fwd_and_bwd"
 
-    @transformed(fun, "fwd")
+    @transformed(fun, "fwd", _one_of_both, place=0, argnums=argnums, has_aux=has_aux)
     def fwd(*args: Any, **kwargs: Any) -> Any:
         numbers = normal_argnums(fun, argnums, len(args), name)
         result_treedef = None
@@ -141,7 +141,7 @@ def fwd_and_bwd(
         answer = _tree.unflatten(out_treedef, [wrap(v) for v in results[:count]])
         return (answer[0], residuals, answer[1]) if has_aux else (answer, residuals)
 
-    @transformed(fun, "bwd")
+    @transformed(fun, "bwd", _one_of_both, place=1, argnums=argnums, has_aux=has_aux)
     def bwd(residuals: Residuals, cotangents: Any) -> Any:
         if not isinstance(residuals, Residuals):
             raise ArgumentError(
@@ -172,6 +172,10 @@ def fwd_and_bwd(
         )
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
+
+
+def _one_of_both(fun: Callable[..., Any], place: int, argnums: Any, has_aux: bool) -> Any:
+    return fwd_and_bwd(fun, argnums, has_aux, jitted=False)[place]
 
 
 def _places(

@@ -77,7 +77,15 @@ def value_and_grad(
     check_callable(fun, "value_and_grad")
     check_argnums(fun, argnums, "value_and_grad")
 
-    @transformed(fun, "value_and_grad")
+    @transformed(
+        fun,
+        "value_and_grad",
+        value_and_grad,
+        argnums=argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+        allow_int=allow_int,
+    )
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         result = _differentiate(
             fun, argnums, has_aux, holomorphic, allow_int, "value_and_grad", args, kwargs
@@ -111,7 +119,15 @@ def grad(
     check_callable(fun, "grad")
     check_argnums(fun, argnums, "grad")
 
-    @transformed(fun, "grad")
+    @transformed(
+        fun,
+        "grad",
+        grad,
+        argnums=argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+        allow_int=allow_int,
+    )
     def grad_f(*args: Any, **kwargs: Any) -> Any:
         result = _differentiate(fun, argnums, has_aux, holomorphic, allow_int, "grad", args, kwargs)
         _, gradient, aux = result

@@ -154,7 +154,15 @@ def jacfwd(
     """
     check_callable(fun, "jacfwd")
 
-    @transformed(fun, "jacfwd")
+    @transformed(
+        fun,
+        "jacfwd",
+        jacfwd,
+        argnums=argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+        batch_size=batch_size,
+    )
     def jacfwd_f(*args: Any, **kwargs: Any) -> Any:
         where = f"jacfwd of {function_text(fun)}"
         f, chosen, values, name = _with_arguments(fun, argnums, "jacfwd", args, kwargs)
@@ -233,7 +241,16 @@ def jacrev(
     """
     check_callable(fun, "jacrev")
 
-    @transformed(fun, "jacrev")
+    @transformed(
+        fun,
+        "jacrev",
+        jacrev,
+        argnums=argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+        allow_int=allow_int,
+        batch_size=batch_size,
+    )
     def jacrev_f(*args: Any, **kwargs: Any) -> Any:
         where = f"jacrev of {function_text(fun)}"
         f, chosen, values, name = _with_arguments(fun, argnums, "jacrev", args, kwargs)
@@ -294,7 +311,15 @@ def hessian(
     reverse = jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic)
     forward = jacfwd(reverse, argnums, has_aux, holomorphic, batch_size)
 
-    @transformed(fun, "hessian")
+    @transformed(
+        fun,
+        "hessian",
+        hessian,
+        argnums=argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+        batch_size=batch_size,
+    )
     def hessian_f(*args: Any, **kwargs: Any) -> Any:
         _, _, values, name = _with_arguments(fun, argnums, "hessian", args, kwargs)
         where = f"hessian of {function_text(fun)}"

@@ -43,6 +43,7 @@ from fgrad.transforms._arguments import (
     check_callable,
     leaf_values,
     output_values,
+    picklable,
     tree_text,
 )
 from fgrad.transforms.axis_names import axes_in_scope
@@ -145,7 +146,7 @@ class JitFunction:
         module = sys.modules.get(getattr(self, "__module__", ""))
         if getattr(module, getattr(self, "__qualname__", ""), None) is self:
             return self.__qualname__
-        return _remake, (self._fun, *self._options)
+        return _remake, (picklable(self._fun), *self._options)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         static: Static | None = None

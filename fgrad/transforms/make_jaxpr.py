@@ -92,7 +92,14 @@ def make_jaxpr(
     check_callable(fun, "make_jaxpr")
     numbers, names = infer_static(fun, static_argnums, (), "make_jaxpr")
 
-    @transformed(fun, "make_jaxpr")
+    @transformed(
+        fun,
+        "make_jaxpr",
+        make_jaxpr,
+        static_argnums=static_argnums,
+        axis_env=axis_env,
+        return_shape=return_shape,
+    )
     def jaxpr_maker(*args: Any, **kwargs: Any) -> Any:
         jaxpr, out_treedef = trace_to_jaxpr(fun, args, kwargs, "make_jaxpr", numbers, names)
         if not return_shape:

@@ -86,7 +86,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
     check_callable(fun, "named_call")
     scope = named_scope(function_name(fun) if name is None else name)
 
-    @transformed(fun, "named_call")
+    @transformed(fun, "named_call", named_call, name=name)
     def named(*args: Any, **kwargs: Any) -> Any:
         with scope._recreate_cm():
             return fun(*args, **kwargs)

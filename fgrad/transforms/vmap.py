@@ -217,7 +217,16 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
-    @transformed(f, "vmap")
+    @transformed(
+        f,
+        "vmap",
+        vmap,
+        in_axes=in_axes,
+        out_axes=out_axes,
+        axis_name=axis_name,
+        axis_size=axis_size,
+        spmd_axis_name=spmd_axis_name,
+    )
     def mapped(*args: Any, **kwargs: Any) -> Any:
         where = f"vmap of {function_text(f)}"
         leaves, treedef = _tree.flatten((args, kwargs))
