@@ -308,8 +308,8 @@ class InPlaceError(FgradError, TypeError):
     """An assignment into an array that cannot be changed.
 
     Arrays of fgrad are immutable. ``x.at[i].set(v)`` and its kin make a changed copy, which ``jit``
-    turns into a change in place where nobody sees the difference; ``np.array(x)`` makes a writable
-    copy.
+    turns into a change in place where nobody sees the difference; a statement that throws the copy
+    away warns. ``np.array(x)`` makes a writable copy.
 
     Wrong::
 

@@ -104,7 +104,12 @@ def result_is_dropped() -> bool:
     source = user_source(2)
     if not isinstance(source, tuple):
         return False
-    code, last = source
+    return _is_statement(*source)
+
+
+@functools.lru_cache(4096)
+def _is_statement(code: CodeType, last: int) -> bool:
+    """Whether what an instruction leaves is thrown away."""
     following = itertools.dropwhile(lambda i: i.offset <= last, dis.get_instructions(code))
     return next((i.opname == "POP_TOP" for i in following), False)
 

@@ -664,3 +664,18 @@ def test_a_boundary_keeps_signature_name_and_document() -> None:
     assert fgrad.nn.relu.__module__ == "fgrad.nn"
     assert "Parameters" in (fnp.sum.__doc__ or "")
     assert fgrad.grad.__module__ == "fgrad.transforms.grad"
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, fgrad.jit, fgrad.grad, fgrad.vmap])
+def test_an_update_as_a_statement_warns(transform: Any) -> None:
+    def f(x: Any) -> Any:
+        x.at[0].set(1.0)
+        changed = x.at[0].add(1.0)
+        assert changed.shape == x.shape
+        return changed.sum()
+
+    x = fnp.ones((2, 2) if transform is fgrad.vmap else 2)
+    with pytest.warns(UserWarning, match=r"as a statement has no effect.*\(f\)") as heard:
+        transform(f)(x)
+    assert len(heard) == 1
+    assert heard[0].filename == __file__

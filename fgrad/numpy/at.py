@@ -33,7 +33,7 @@ from fgrad.primitives.scatter import (
     ScatterSet,
 )
 from fgrad.primitives.shape import index_shape
-from fgrad.source_info import boundary, here, warn
+from fgrad.source_info import boundary, here, result_is_dropped, warn
 from fgrad.tracing import Tracer, concrete, describe_unknown
 
 _SCATTERS: dict[str, Any] = {
@@ -115,7 +115,8 @@ class IndexUpdater:
 class IndexRef:
     """A part of an array, as ``x.at[index]`` gives it, to read or to make a changed array of.
 
-    No method changes x. Every method takes these keywords:
+    No method changes x; a statement that throws the changed array away warns. Every method takes these
+    keywords:
 
     mode : {"promise_in_bounds", "clip", "wrap", "fill", "drop", "raise"}, optional
         What happens to an index out of range, once negative ones have been counted from the end. By
@@ -366,6 +367,17 @@ class IndexRef:
         method: str | None = None,
     ) -> Array:
         what = f"x.at[...].{method or kind}"
+        result = self._changed(kind, values, mode, unique, wrap_negative, what)
+        if result_is_dropped():
+            warn(
+                f"{what}(...) as a statement has no effect, since arrays do not change in place ({here()}); write "
+                f"x = x.at[...].{method or kind}(...)"
+            )
+        return result
+
+    def _changed(
+        self, kind: str, values: ArrayLike, mode: Any, unique: bool, wrap_negative: bool, what: str
+    ) -> Array:
         x = value(self.array)
         own = aval_of(x)
         values = cast(operand(values, what, "values"), own.dtype, what)
