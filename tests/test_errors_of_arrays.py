@@ -679,3 +679,30 @@ def test_an_update_as_a_statement_warns(transform: Any) -> None:
         transform(f)(x)
     assert len(heard) == 1
     assert heard[0].filename == __file__
+
+
+MATRICES = {
+    "inv": (fnp.linalg.inv, np.zeros((3, 3)), r"inv: the matrix of shape \(3, 3\) is singular"),
+    "solve": (
+        lambda a: fnp.linalg.solve(a, fnp.ones((2, 3, 1))),
+        np.zeros((2, 3, 3)),
+        r"solve: a matrix of the stack of shape \(2, 3, 3\) is singular",
+    ),
+    "gradient of solve": (
+        fgrad.grad(lambda a: fnp.linalg.solve(a, fnp.ones(3)).sum()),
+        np.zeros((3, 3)),
+        r"solve: the matrix of shape \(3, 3\) is singular",
+    ),
+    "svd": (fnp.linalg.svd, np.full((2, 3), np.nan), r"svd: .* of shape \(2, 3\); NaN or infinite"),
+    "eigh": (fnp.linalg.eigh, np.full((3, 3), np.nan), r"eigh: .* of shape \(3, 3\); NaN"),
+    "cholesky": (fnp.linalg.cholesky, -np.eye(3), r"cholesky: the matrix of shape \(3, 3\) is not"),
+}
+
+
+@pytest.mark.parametrize("jit", [lambda f: f, fgrad.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", MATRICES)
+def test_a_matrix_without_an_answer_is_told(name: str, jit: Any) -> None:
+    function, matrix, message = MATRICES[name]
+    with pytest.raises(np.linalg.LinAlgError, match=message) as caught:
+        jit(function)(matrix)
+    assert "Singular matrix" not in str(caught.value)

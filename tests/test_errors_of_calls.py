@@ -58,7 +58,10 @@ def test_a_shape_in_pieces() -> None:
     assert fnp.reshape(fnp.ones(6), (2, 3), "F").shape == (2, 3)
 
 
-@pytest.mark.parametrize("transform", [fgrad.grad, fgrad.value_and_grad])
+@pytest.mark.parametrize(
+    "transform",
+    [fgrad.grad, fgrad.value_and_grad, fgrad.jacfwd, fgrad.jacrev, fgrad.hessian],
+)
 @pytest.mark.parametrize("argnums", [2.0, "x", (0, 1.5), None])
 def test_argnums_are_integers(transform: Any, argnums: Any) -> None:
     name = transform.__name__

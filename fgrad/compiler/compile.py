@@ -9,6 +9,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from fgrad import blocks
 from fgrad.array import snapshot
 from fgrad.compiler.emit import STATEMENTS_PER_FUNCTION, Emitter
@@ -18,7 +20,7 @@ from fgrad.compiler.guards import place_guards
 from fgrad.compiler.order import gather_silent
 from fgrad.config import config
 from fgrad.ir.check import checked
-from fgrad.ir.jaxpr import Jaxpr, Var
+from fgrad.ir.jaxpr import Jaxpr, Var, eval_jaxpr
 from fgrad.source_info import GENERATED
 
 blocks.wanted_threads = lambda: config.num_threads
@@ -39,10 +41,13 @@ class Executable:
         guards = guards_of(self.simplified)
         #: The program as it is emitted.
         self.fused = emitted_form(self.simplified)
+        self._guards = guards
         self.source, self._fast = self._generate(guards)
         self._guarded: Callable[..., Any] | None = None
         #: The function to call on inside values.
         self.run: Callable[..., list[Any]] = self._fast if guards is None else self._run_guardedly
+        if "np.linalg." in self.source and is_pure(jaxpr):
+            self.run = self._run_in_words
 
     def _generate(self, guards: frozenset[Var] | None) -> tuple[str, Callable[..., Any]]:
         emitter = Emitter(self.jaxpr.name, guards)
@@ -68,6 +73,18 @@ class Executable:
             results = self._guarded(*values)
         return results  # type: ignore[no-any-return]
 
+    def _run_in_words(self, *values: Any) -> list[Any]:
+        """Run a program with functions of matrices, which say themselves what they find no answer for."""
+        run = self._fast if self._guards is None else self._run_guardedly
+        try:
+            return run(*values)
+        except np.linalg.LinAlgError as error:
+            try:
+                eval_jaxpr(self.jaxpr, *values)
+            except np.linalg.LinAlgError as told:
+                raise told.with_traceback(error.__traceback__) from None
+            raise
+
     def __call__(self, *values: Any) -> list[Any]:
         return self.run(*values)
 
@@ -89,9 +106,13 @@ def guards_of(jaxpr: Jaxpr) -> frozenset[Var] | None:
     must not happen twice.
     """
     unsplit = len(jaxpr.eqns) <= STATEMENTS_PER_FUNCTION
-    pure = not any(eqn.primitive.effectful for eqn in jaxpr.eqns)
-    wanted = unsplit and pure and not config.disable_most_optimizations
+    wanted = unsplit and is_pure(jaxpr) and not config.disable_most_optimizations
     return place_guards(jaxpr) if wanted else None
+
+
+def is_pure(jaxpr: Jaxpr) -> bool:
+    """Whether a program may run twice."""
+    return not any(eqn.primitive.effectful for eqn in jaxpr.eqns)
 
 
 def _show_source(owner: Executable, filename: str, source: str) -> None:

@@ -21,6 +21,7 @@ from fgrad.primitives.contraction import matmul
 from fgrad.primitives.elementwise import conj, imag, mul, real, sub
 from fgrad.primitives.families import General, Linear, add, match_aval, reshape
 from fgrad.primitives.shape import Embed, Eye, static_index, transpose
+from fgrad.source_info import function_name
 from fgrad.tracing import derivative_rules
 
 __all__ = ["matmul"]
@@ -149,12 +150,12 @@ def apart(function: Callable[..., Any], strict: bool, avals: Sequence[Aval], *va
     Unless `strict`, those of a matrix for which it raises LinAlgError are NaN. Halving finds such
     matrices: the rest is still computed in large batches.
     """
-    if strict:
-        return function(*values)
     try:
         return function(*values)
-    except np.linalg.LinAlgError:
-        pass
+    except np.linalg.LinAlgError as error:
+        if strict:
+            name = function_name(function)
+            raise no_answer(name, values[0].shape, str(error)) from None
     lead = np.broadcast_shapes(*[v.shape[:-2] for v in values])
     count = math.prod(lead)
     lanes = [
@@ -178,6 +179,17 @@ def apart(function: Callable[..., Any], strict: bool, avals: Sequence[Aval], *va
             result[start:stop] = part
     shaped = [r.reshape(aval.shape) for r, aval in zip(results, avals, strict=True)]
     return shaped if len(avals) > 1 else shaped[0]
+
+
+def no_answer(name: str, shape: tuple[int, ...], why: str) -> np.linalg.LinAlgError:
+    """The error for a matrix of which a function has no value."""
+    which = f"{'the matrix' if len(shape) == 2 else 'a matrix of the stack'} of shape {shape}"
+    if why == "Singular matrix":
+        return np.linalg.LinAlgError(
+            f"{name}: {which} is singular; where rounding or nearly dependent rows made it so, add a small multiple of "
+            "the identity, as in a + 1e-8 * fnp.eye(a.shape[-1]), or use pinv or lstsq"
+        )
+    return np.linalg.LinAlgError(f"{name}: {why}, for {which}; NaN or infinite elements may be why")
 
 
 def _nan(dtype: np.dtype[Any]) -> complex:

@@ -22,6 +22,7 @@ from fgrad.primitives.linalg import (
     hermitian,
     hermitian_source,
     matmul,
+    no_answer,
     numpy_hermitian,
     product,
     swapped,
@@ -217,7 +218,7 @@ class FactoredSolve(MatrixFunction):
         regular: Any = np.diagonal(lu, axis1=-2, axis2=-1).all(axis=-1)
         if not regular.all():
             if self.strict:
-                raise np.linalg.LinAlgError("Singular matrix")
+                raise no_answer("solve", a.shape, "Singular matrix")
             lu = np.where(regular[..., None, None], lu, lu.dtype.type(np.nan))
         backsolve = lapack_routine("getrs", lu.dtype.char)
         trans = 2 if self.conjugate_transpose else 0

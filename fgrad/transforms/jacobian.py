@@ -15,6 +15,7 @@ from fgrad.primitives.families import match_aval
 from fgrad.primitives.shape import Eye, moveaxis, reshape, static_index
 from fgrad.source_info import boundary, function_text
 from fgrad.transforms._arguments import (
+    check_argnums,
     check_callable,
     chosen_leaf_names,
     leaf_value,
@@ -153,6 +154,7 @@ def jacfwd(
            [0., 4.]], dtype=float64)
     """
     check_callable(fun, "jacfwd")
+    check_argnums(fun, argnums, "jacfwd")
 
     @transformed(
         fun,
@@ -240,6 +242,7 @@ def jacrev(
     Array([1., 1.], dtype=float64)
     """
     check_callable(fun, "jacrev")
+    check_argnums(fun, argnums, "jacrev")
 
     @transformed(
         fun,
@@ -308,6 +311,7 @@ def hessian(
            [ 0., 12.]], dtype=float64)
     """
     check_callable(fun, "hessian")
+    check_argnums(fun, argnums, "hessian")
     reverse = jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic)
     forward = jacfwd(reverse, argnums, has_aux, holomorphic, batch_size)
 
