@@ -260,7 +260,7 @@ _OF_ARRAY = """
     ones_like packbits ptp ravel resize roll rollaxis rot90 split squeeze swapaxes tile transpose tril
     tril_indices_from trim_zeros triu triu_indices_from unique unique_all unique_counts unique_inverse unpackbits
     unstack vsplit zeros_like
-    linalg.cholesky linalg.cond linalg.det linalg.diagonal linalg.inv linalg.matrix_transpose linalg.qr
+    linalg.cholesky linalg.det linalg.diagonal linalg.inv linalg.matrix_transpose linalg.qr
     linalg.slogdet linalg.svd linalg.svdvals linalg.tensorinv linalg.trace
 """.split()
 _OF_OPERANDS = """
