@@ -250,6 +250,24 @@ def _of_symmetric(function: Callable[..., Any]) -> Callable[..., Any]:
     return of_symmetric
 
 
+def _covariance(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of so many observations that NumPy does not warn."""
+
+    def covariance(m: Any, y: Any = None, rowvar: bool = True) -> Any:
+        if min(m.shape) < 2:
+            raise _LongWay
+        return function(m, y, rowvar)
+
+    return covariance
+
+
+def _select(conditions: Any, choices: Any, default: Any = 0) -> Any:
+    # NumPy cuts other numbers to fit.
+    if default:
+        raise _LongWay
+    return np.select(conditions, choices, default)
+
+
 def _nan_to_num(x: Any, *, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     return np.nan_to_num(x, True, nan, posinf, neginf)
 
@@ -285,7 +303,7 @@ def _table() -> Iterable[tuple[str, ShortWay]]:
         yield name, _short_way(_listed(getattr(np, name)), _NONE, others=True)
     for name in ("column_stack", "dstack", "hstack", "lexsort", "vstack", "linalg.multi_dot"):
         yield name, _short_way(attrgetter(name)(np), _INTEGER, first=_arrays)
-    yield "select", _short_way(np.select, _VALUES, others=True, first=_arrays)
+    yield "select", _short_way(_select, _VALUES, others=True, first=_arrays)
     yield "block", _short_way(np.block, _NONE, first=_list)
     yield "ix_", _short_way(np.ix_, _NONE, others=True, dtypes=_INTEGERS)
     yield "permute_dims", _short_way(lambda a, axes: np.transpose(a, axes), frozenset((tuple,)))
@@ -325,7 +343,8 @@ def _table() -> Iterable[tuple[str, ShortWay]]:
         function = _ordinary(getattr(np, name))
         yield name, _short_way(function, _WORDS | {float}, others=True, dtypes=_DOUBLES)
     for name in ("corrcoef", "cov"):
-        yield name, _short_way(getattr(np, name), _INTEGER, others=True, dtypes=_DOUBLES)
+        function = _covariance(getattr(np, name))
+        yield name, _short_way(function, _INTEGER, others=True, dtypes=_DOUBLES)
     yield "histogram", _short_way(np.histogram, _WORDS, others=True, dtypes=_DOUBLES)
     for name in ("intersect1d", "setxor1d"):
         yield name, _short_way(getattr(np, name), _INTEGER, others=True, dtypes=_REAL)
