@@ -134,6 +134,8 @@ def wrap(result: Any) -> Any:
         owner = np.array(result, dtypes.canonical(dtypes.PYTHON_DTYPES[kind]))
     else:
         owner = np.array(result)
+        if owner.dtype.hasobject:
+            raise OverflowError(f"Python integer {result} out of bounds for int64")
     owner.setflags(False)
     array = owner.view(Array)
     array._value = result

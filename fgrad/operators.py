@@ -273,7 +273,7 @@ def _sorted_copy(name: str) -> Callable[..., Any]:
     method = getattr(fnp, name)
 
     def sort(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if result_is_dropped():
+        if result_is_dropped(frozenset((name,))):
             raise InPlaceError(
                 f"arrays do not change in place: x.{name}() as a statement has no effect ({here()}); use "
                 f"x = x.{name}()"

@@ -99,18 +99,30 @@ def source_text(source: Source | None) -> str:
     return f"{os.path.basename(code.co_filename)}:{source_line(source)} ({code.co_name}{scope})"
 
 
-def result_is_dropped() -> bool:
-    """Whether the user's statement that is running throws its value away, as ``x.sort()`` does."""
+def result_is_dropped(methods: frozenset[str]) -> bool:
+    """Whether the user's statement that is running calls a method and throws its value away, as ``x.sort()``."""
     source = user_source(2)
     if not isinstance(source, tuple):
         return False
-    return _is_statement(*source)
+    return _is_statement(*source, methods)
 
 
 @functools.lru_cache(4096)
-def _is_statement(code: CodeType, last: int) -> bool:
-    """Whether what an instruction leaves is thrown away."""
-    following = itertools.dropwhile(lambda i: i.offset <= last, dis.get_instructions(code))
+def _is_statement(code: CodeType, last: int, methods: frozenset[str]) -> bool:
+    """Whether an instruction calls one of the methods, and what it leaves is thrown away."""
+    instructions = list(dis.get_instructions(code))
+    # The instruction itself, or its cache.
+    call = [i.positions for i in instructions if i.offset <= last][-1]
+    # Where C calls the method, as `map` does, it is another call that stands there.
+    if call is None or not any(
+        i.argval in methods
+        and i.positions is not None
+        and (i.positions.lineno, i.positions.col_offset) == (call.lineno, call.col_offset)
+        for i in instructions
+        if i.opname in ("LOAD_METHOD", "LOAD_ATTR")
+    ):
+        return False
+    following = itertools.dropwhile(lambda i: i.offset <= last, instructions)
     return next((i.opname == "POP_TOP" for i in following), False)
 
 

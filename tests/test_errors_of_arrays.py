@@ -666,6 +666,24 @@ def test_a_boundary_keeps_signature_name_and_document() -> None:
     assert fgrad.grad.__module__ == "fgrad.transforms.grad"
 
 
+def test_an_update_that_others_call_does_not_warn() -> None:
+    x = fnp.zeros(3)
+    update = x.at[0]
+    list(map(update.set, [1.0, 2.0]))
+    fgrad.vmap(x.at[0].set)(fnp.ones(2))
+    fgrad.jit(x.at[0].add)(2.0)
+    fgrad.tree.map(x.at[0].set, [1.0, 2.0])
+    x.at[0].set(1.0).sum()
+    x.at[0].get()
+
+
+@pytest.mark.parametrize("method", ["set", "mul", "apply", "max"])
+def test_every_update_as_a_statement_warns(method: str) -> None:
+    x = fnp.ones(3)
+    with pytest.warns(UserWarning, match="as a statement has no effect"):
+        exec(f"x.at[0].{method}({'fnp.sin' if method == 'apply' else 2.0})", {"x": x, "fnp": fnp})
+
+
 @pytest.mark.parametrize("transform", [lambda f: f, fgrad.jit, fgrad.grad, fgrad.vmap])
 def test_an_update_as_a_statement_warns(transform: Any) -> None:
     def f(x: Any) -> Any:

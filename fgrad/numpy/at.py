@@ -315,6 +315,13 @@ class IndexRef:
         ArgumentError
             If it is unknown while tracing whether an index repeats, and `unique_indices` is false.
         """
+        result = self._applied(func, mode, unique_indices, wrap_negative_indices)
+        _warn_if_dropped("apply")
+        return result
+
+    def _applied(
+        self, func: Callable[[Any], Any], mode: Any, unique: bool, wrap_negative: bool
+    ) -> Array:
         what = "x.at[...].apply"
         x = value(self.array)
         own = aval_of(x)
@@ -326,8 +333,8 @@ class IndexRef:
         mask = _whole_mask(self.index, own.shape)
         if mask is not None:
             return wrap(select(_lined_up(mask, own.shape), applied(x), x))  # type: ignore[no-any-return]
-        part = _Part(x, self.index, what, index_mode(mode, what, "fill"), wrap_negative_indices)
-        if unique_indices or part.selection.distinct:
+        part = _Part(x, self.index, what, index_mode(mode, what, "fill"), wrap_negative)
+        if unique or part.selection.distinct:
             return wrap(part.written("set", applied(part.read(0)), unique=True))  # type: ignore[no-any-return]
         for indices in part.rounds(what):
             part.selection = replace(part.selection, indices=indices)
@@ -368,11 +375,7 @@ class IndexRef:
     ) -> Array:
         what = f"x.at[...].{method or kind}"
         result = self._changed(kind, values, mode, unique, wrap_negative, what)
-        if result_is_dropped():
-            warn(
-                f"{what}(...) as a statement has no effect, since arrays do not change in place ({here()}); write "
-                f"x = x.at[...].{method or kind}(...)"
-            )
+        _warn_if_dropped(method or kind)
         return result
 
     def _changed(
@@ -407,6 +410,15 @@ class IndexRef:
 _METHODS = [
     name for name in vars(IndexRef) if name[0] != "_" and name not in ("array", "index", "combined")
 ]
+_UPDATES = frozenset(_METHODS) - {"get"}
+
+
+def _warn_if_dropped(method: str) -> None:
+    if result_is_dropped(_UPDATES):
+        warn(
+            f"x.at[...].{method}(...) as a statement has no effect, since arrays do not change in place "
+            f"({here()}); write x = x.at[...].{method}(...)"
+        )
 
 
 class _Part:

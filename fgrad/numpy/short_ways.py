@@ -22,6 +22,7 @@ from fgrad.tracing import innermost_body
 
 ShortWay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
+_NUMPY: Any = np
 # Dtypes by their characters. Half precision is left out: NumPy computes some of its functions in half, and
 # others in wider types.
 _NUMBERS = "?bhilqBHILQfdFD"
@@ -35,6 +36,7 @@ _TRANSFORMED = "dFD"
 _NONE = frozenset[Any]()
 _INTEGER = frozenset((int, bool, type(None)))
 _SIZES = _INTEGER | {tuple}
+_LARGEST = 2**62
 _WORDS = _INTEGER | {str}
 _VALUES = frozenset((int, bool, float))
 # What NumPy raises where an argument is at fault, and an Array without a value inside as yet.
@@ -53,6 +55,9 @@ _RESULTS: dict[str, Any] = {
         uniques.UniqueInverseResult,
     )
 }
+
+
+_SCALARS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
 
 
 class _LongWay(Exception):
@@ -96,13 +101,14 @@ def _list(x: Any, dtypes: str) -> Any:
 def _number(x: Any, _: str) -> Any:
     """A number, where no body is open that an array made of it might belong to."""
     if (type(x) is int or type(x) is float) and innermost_body() is None:
-        return x
+        if -_LARGEST <= x <= _LARGEST:
+            return x
     raise _LongWay
 
 
 def _count(x: Any, _: str) -> Any:
     """The same for a number of elements."""
-    if type(x) is int and x >= 0 and innermost_body() is None:
+    if type(x) is int and 0 <= x <= _LARGEST and innermost_body() is None:
         return x
     raise _LongWay
 
@@ -110,6 +116,8 @@ def _count(x: Any, _: str) -> Any:
 def _answer(result: Any) -> Any:
     kind = type(result)
     if kind is np.ndarray:
+        if result.dtype.char not in _NUMBERS:
+            raise _LongWay
         if not result.flags.writeable:
             return wrap(result)
         # What NumPy gets cannot be written to: this is no view of it, and nobody else has its memory.
@@ -122,23 +130,29 @@ def _answer(result: Any) -> Any:
         return kind(map(_answer, result))
     if isinstance(result, tuple):
         return _RESULTS[kind.__name__](*map(_answer, result))
-    return wrap(np.bool_(result) if kind is bool else np.int64(result) if kind is int else result)
+    return wrap(_SCALARS[kind](result) if kind in _SCALARS else result)
 
 
 def _short_way(
     function: Callable[..., Any],
     plain: frozenset[Any],
     others: bool = False,
+    operands: int = 1,
     first: Callable[[Any, str], Any] = _array,
     dtypes: str = _NUMBERS,
 ) -> ShortWay:
-    """`function` of a `first` argument and of `plain` kinds of others, or also of `others` that are arrays."""
+    """`function` of a `first` argument and of `plain` kinds of others, or also of `others` that are arrays.
+
+    As many arguments as there are `operands` are arrays.
+    """
 
     def argument(x: Any) -> Any:
         kind = type(x)
-        if kind is Array and others:
+        if (kind is Array or kind is np.ndarray) and others:
             return _array(x, dtypes)
         if kind in plain and (kind is not tuple or _INTEGER.issuperset(map(type, x))):
+            if kind is int and not -_LARGEST <= x <= _LARGEST:
+                raise _LongWay
             return x
         if not others:
             raise _LongWay
@@ -148,12 +162,14 @@ def _short_way(
         if switches.unchanged and args:
             try:
                 given = first(args[0], dtypes)
-                if kwargs:
-                    kwargs = {name: argument(x) for name, x in kwargs.items()}
-                    return _answer(function(given, *map(argument, args[1:]), **kwargs))
-                if len(args) == 1:
+                if len(args) == operands == 1 and not kwargs:
                     return _answer(function(given))
-                return _answer(function(given, *map(argument, args[1:])))
+                arrays = [given]
+                if operands == 2:
+                    second = _arrays if type(args[1]) is list else _array
+                    arrays.append(second(args[1], dtypes))
+                kwargs = {name: argument(x) for name, x in kwargs.items()}
+                return _answer(function(*arrays, *map(argument, args[operands:]), **kwargs))
             except (*_REFUSALS, _LongWay):
                 pass
         return None
@@ -261,6 +277,51 @@ def _covariance(function: Callable[..., Any]) -> Callable[..., Any]:
     return covariance
 
 
+def _of_sets(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of sets without zeros of different signs, of which NumPy's functions choose any."""
+
+    def of_sets(*args: Any) -> Any:
+        if all(x.dtype.kind != "f" or x.all() for x in args):
+            return function(*args)
+        raise _LongWay
+
+    return of_sets
+
+
+def _full_like(a: Any, fill_value: Any) -> Any:
+    # NumPy cuts floats to fit into integers.
+    if type(fill_value) is float and a.dtype.char not in "fdFD":
+        raise _LongWay
+    return np.full_like(a, fill_value)
+
+
+def _multi_dot(arrays: Any) -> Any:
+    if all(x.ndim <= 2 for x in arrays):
+        return np.linalg.multi_dot(arrays)
+    raise _LongWay
+
+
+def _pad(array: Any, pad_width: Any, mode: str = "constant", **values: Any) -> Any:
+    # In other modes NumPy leaves elements open, or has another rounding.
+    if mode in ("constant", "edge", "reflect", "symmetric", "wrap"):
+        return _NUMPY.pad(array, pad_width, mode, **values)
+    raise _LongWay
+
+
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    return _NUMPY.linalg.svd(a, full_matrices, compute_uv)
+
+
+def _unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+) -> Any:
+    return _NUMPY.unique(ar, return_index, return_inverse, return_counts, axis)
+
+
 def _select(conditions: Any, choices: Any, default: Any = 0) -> Any:
     # NumPy cuts other numbers to fit.
     if default:
@@ -273,18 +334,20 @@ def _nan_to_num(x: Any, *, nan: Any = 0.0, posinf: Any = None, neginf: Any = Non
 
 
 _OF_ARRAY = """
-    argwhere array_split broadcast_to count_nonzero cumulative_prod cumulative_sum delete diag diagflat diagonal
-    flatnonzero fliplr flipud hsplit matrix_transpose moveaxis nanargmax nanargmin nancumprod nancumsum nonzero
-    ones_like packbits ptp ravel resize roll rollaxis rot90 split squeeze swapaxes tile transpose tril
-    tril_indices_from trim_zeros triu triu_indices_from unique unique_all unique_counts unique_inverse unpackbits
-    unstack vsplit zeros_like
-    linalg.cholesky linalg.det linalg.diagonal linalg.inv linalg.matrix_transpose linalg.qr
-    linalg.slogdet linalg.svd linalg.svdvals linalg.tensorinv linalg.trace
+    argwhere array_split cumulative_prod cumulative_sum delete diag diagflat diagonal flatnonzero fliplr flipud hsplit
+    matrix_transpose nanargmax nanargmin nancumprod nancumsum nonzero ones_like packbits ravel rollaxis split swapaxes
+    tril tril_indices_from trim_zeros triu triu_indices_from unpackbits unstack vsplit zeros_like
+    fft.fftshift fft.ifftshift linalg.det linalg.diagonal linalg.inv linalg.matrix_transpose linalg.qr linalg.slogdet
+    linalg.svdvals linalg.tensorinv linalg.trace
+""".split()
+_OF_ARRAY_AND_SIZES = """
+    broadcast_to count_nonzero moveaxis ptp resize roll rot90 squeeze tile transpose
 """.split()
 _OF_OPERANDS = """
-    append array_equal array_equiv bincount choose compress ediff1d extract isin kron polyval
-    setdiff1d take_along_axis union1d vdot linalg.cross linalg.outer linalg.solve linalg.tensorsolve
+    append array_equal array_equiv choose compress extract kron polyval take_along_axis vdot linalg.cross linalg.outer
+    linalg.solve
 """.split()
+_OF_SETS = "isin setdiff1d union1d intersect1d setxor1d".split()
 _TRANSFORMS = """
     fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 rfft rfft2 rfftn
 """.split()
@@ -292,17 +355,24 @@ _TRANSFORMS = """
 
 def _table() -> Iterable[tuple[str, ShortWay]]:
     for name in _OF_ARRAY:
+        yield name, _short_way(attrgetter(name)(np), _INTEGER)
+    for name in _OF_ARRAY_AND_SIZES:
         yield name, _short_way(attrgetter(name)(np), _SIZES)
     for name in _OF_OPERANDS:
-        yield name, _short_way(attrgetter(name)(np), frozenset((int, bool)), others=True)
+        function = attrgetter(name)(np)
+        yield name, _short_way(function, frozenset((int, bool)), others=True, operands=2)
+    for name in _OF_SETS:
+        yield name, _short_way(_of_sets(getattr(np, name)), _NONE, operands=2, dtypes=_REAL)
+    for name in ("unique_all", "unique_counts", "unique_inverse"):
+        yield name, _short_way(_of_sets(getattr(np, name)), _NONE, dtypes=_REAL)
+    yield "unique", _short_way(_unique, _INTEGER, dtypes=_INTEGERS)
     for name in _TRANSFORMS:
         yield f"fft.{name}", _short_way(getattr(np.fft, name), _WORDS, dtypes=_TRANSFORMED)
-    for name in ("fftshift", "ifftshift"):
-        yield f"fft.{name}", _short_way(getattr(np.fft, name), _SIZES)
     for name in ("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays"):
         yield name, _short_way(_listed(getattr(np, name)), _NONE, others=True)
-    for name in ("column_stack", "dstack", "hstack", "lexsort", "vstack", "linalg.multi_dot"):
+    for name in ("column_stack", "dstack", "hstack", "lexsort", "vstack"):
         yield name, _short_way(attrgetter(name)(np), _INTEGER, first=_arrays)
+    yield "linalg.multi_dot", _short_way(_multi_dot, _NONE, first=_arrays)
     yield "select", _short_way(_select, _VALUES, others=True, first=_arrays)
     yield "block", _short_way(np.block, _NONE, first=_list)
     yield "ix_", _short_way(np.ix_, _NONE, others=True, dtypes=_INTEGERS)
@@ -315,12 +385,14 @@ def _table() -> Iterable[tuple[str, ShortWay]]:
     for name in ("float_power", "heaviside"):
         yield name, _short_way(_elementwise(getattr(np, name)), _VALUES, others=True)
 
-    for name in ("full_like", "insert", "nan_to_num"):
-        function = _nan_to_num if name == "nan_to_num" else getattr(np, name)
-        yield name, _short_way(function, _VALUES, others=True)
+    yield "bincount", _short_way(np.bincount, frozenset((int,)), others=True)
+    yield "ediff1d", _short_way(np.ediff1d, _NONE)
+    yield "full_like", _short_way(_full_like, _VALUES)
+    yield "insert", _short_way(np.insert, _VALUES)
+    yield "nan_to_num", _short_way(_nan_to_num, _VALUES, others=True)
     for name in ("allclose", "isclose", "trapezoid", "unwrap"):
         yield name, _short_way(getattr(np, name), _INTEGER | _VALUES, others=True)
-    yield "pad", _short_way(np.pad, _SIZES | _VALUES | {str})
+    yield "pad", _short_way(_pad, _SIZES | _VALUES | {str})
     yield "gradient", _short_way(_listed(np.gradient), _VALUES, others=True, dtypes=_DOUBLES)
 
     for name in ("nanprod", "nansum"):
@@ -330,12 +402,14 @@ def _table() -> Iterable[tuple[str, ShortWay]]:
     yield "nanmax", _short_way(_reduction(np.fmax.reduce), _SIZES, dtypes=_REAL)
     yield "nanmin", _short_way(_reduction(np.fmin.reduce), _SIZES, dtypes=_REAL)
     yield "linalg.norm", _short_way(np.linalg.norm, _WORDS, dtypes=_DOUBLES)
-    for name in ("linalg.eigh", "linalg.eigvalsh"):
+    for name in ("linalg.cholesky", "linalg.eigh", "linalg.eigvalsh"):
         yield name, _short_way(_of_symmetric(attrgetter(name)(np)), _NONE, dtypes=_DOUBLES)
     for name in ("linalg.matrix_rank", "linalg.pinv"):
-        yield name, _short_way(attrgetter(name)(np), _INTEGER)
+        yield name, _short_way(attrgetter(name)(np), _NONE)
+    yield "linalg.svd", _short_way(_svd, frozenset((bool,)))
     for name in ("vecdot", "linalg.vecdot"):
-        yield name, _short_way(attrgetter(name)(np), _INTEGER, others=True, dtypes=_DOUBLES)
+        function = attrgetter(name)(np)
+        yield name, _short_way(function, _INTEGER, others=True, operands=2, dtypes=_DOUBLES)
 
     yield "average", _short_way(np.average, _INTEGER, others=True, dtypes=_FLOATS)
     yield "median", _short_way(_ordinary(np.median), _SIZES)
@@ -346,12 +420,11 @@ def _table() -> Iterable[tuple[str, ShortWay]]:
         function = _covariance(getattr(np, name))
         yield name, _short_way(function, _INTEGER, others=True, dtypes=_DOUBLES)
     yield "histogram", _short_way(np.histogram, _WORDS, others=True, dtypes=_DOUBLES)
-    for name in ("intersect1d", "setxor1d"):
-        yield name, _short_way(getattr(np, name), _INTEGER, others=True, dtypes=_REAL)
 
     yield "meshgrid", _short_way(_meshgrid, frozenset((bool, str)), others=True)
     for name in ("convolve", "correlate"):
-        yield name, _short_way(_of_vectors(getattr(np, name)), frozenset((str,)), others=True)
+        function = _of_vectors(getattr(np, name))
+        yield name, _short_way(function, frozenset((str,)), others=True, operands=2)
     for name in ("polyder", "polyint"):
         yield name, _short_way(_of_vectors(getattr(np, name)), _INTEGER)
 

@@ -30,7 +30,10 @@ def _places(count: int) -> Any:
 
 def _cosines(M: Any, weights: tuple[float, ...], name: str) -> Array:
     """The sum of weighted cosines of multiples of the angle, which runs from -pi to pi."""
-    places = _places(_length(M, name))
+    length = _length(M, name)
+    if length == 1:
+        return wrap(Full((1,), 1, dtypes.canonical(dtypes.FLOAT64))())  # type: ignore[no-any-return]
+    places = _places(length)
     total: Any = Full(shape_of(places), weights[0], aval_of(places).dtype)()
     for order, weight in enumerate(weights[1:], 1):
         total = p.add(total, p.mul(weight, p.cos(p.mul(order * math.pi, places))))

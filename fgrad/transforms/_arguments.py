@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -40,8 +41,34 @@ def made(make: Callable[..., Any], f: Any, options: dict[str, Any]) -> Any:
     return make(f, **options)
 
 
+class _Partial:
+    """A partial application as it is pickled."""
+
+    def __init__(self, f: Any) -> None:
+        self.f = f
+
+    def __reduce__(self) -> Any:
+        return _partial, (picklable(self.f.func), self.f.args, self.f.keywords)
+
+
+def _partial(f: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    return functools.partial(f, *args, **keywords)
+
+
+def _found_by_name(f: Any) -> bool:
+    """Whether a function is what its module has under its name, as a decorated one is."""
+    found: Any = sys.modules.get(getattr(f, "__module__", None) or "")
+    for part in getattr(f, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found is f
+
+
 def picklable(f: Any) -> Any:
     """A function as it is pickled: one that a transform made, by what it was made from."""
+    if type(f) is functools.partial:
+        return _Partial(f)
+    if _found_by_name(f):
+        return f
     how = getattr(f, "_made", None)
     # Wrappers of the user's own take over what their function says of itself.
     return how if isinstance(how, Made) and how.result == id(f) else f

@@ -148,6 +148,9 @@ class JitFunction:
             return self.__qualname__
         return _remake, (picklable(self._fun), *self._options)
 
+    def __copy__(self) -> JitFunction:
+        return JitFunction(self._fun, *self._options)
+
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         static: Static | None = None
         static_key: Any = ()

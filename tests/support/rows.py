@@ -256,7 +256,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "pad": ("xp.pad(A, 1)", "xp.pad(A, ((0, 1), (2, 0)), constant_values=1.5)", "xp.pad(V, (2, 1), mode='edge')", "xp.pad(V, (2, 1), mode='reflect')",
             "xp.pad(V, (1, 2), mode='wrap')", "xp.pad(V, (1, 2), mode='symmetric')", "xp.pad(V, (1, 1), mode='mean')", "xp.pad(V, (2, 2), mode='linear_ramp')"),
     "resize": ("xp.resize(A, (2, 2))", "xp.resize(C, (2, 4))"),
-    "insert": ("xp.insert(C, 1, D)", "xp.insert(A, np.array([0, 2]), 0.5, axis=1)"),
+    "insert": ("xp.insert(C, 1, D)", "xp.insert(V, 1, 2.5)", "xp.insert(A, np.array([0, 2]), 0.5, axis=1)"),
     "delete": ("xp.delete(C, 1)", "xp.delete(A, np.array([0, 2]), axis=1)"),
     "trim_zeros": ("xp.trim_zeros(xp.array([0.0, 1.5, 0.0, 2.0, 0.0]))",),
     "meshgrid": ("xp.meshgrid(C, V)", "xp.meshgrid(C, V, indexing='ij')", "xp.meshgrid(C, V, sparse=True)"),
