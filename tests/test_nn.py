@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.modules import jax
+from support.modules import jax, jnp
 
 import fgrad
 import fgrad.numpy as fnp
@@ -396,3 +396,38 @@ def test_attention_by_hand() -> None:
         fgrad.nn.dot_product_attention(q, k[:, :1].repeat(3, 1), v)
     with pytest.raises(fgrad.errors.ArgumentError, match=r"give booleans"):
         fgrad.nn.dot_product_attention(q, k, v, mask=np.ones((1, 1, 4, 4)))
+
+
+# What follows a piece that is flat may have an infinite slope there.
+STEEP: dict[str, tuple[Callable[[Any, Any, Any], Any], list[float]]] = {
+    "root of a sum": (lambda L, xp, x: xp.sqrt(xp.sum(L.nn.relu(x))), [-1.0, -1.0]),
+    "root of a mean square": (lambda L, xp, x: xp.sqrt(xp.mean(L.nn.relu(x) ** 2)), [-1.0, -1.0]),
+    "reciprocal": (lambda L, xp, x: xp.sum(1 / L.nn.relu(x)), [-1.0, 0.5]),
+    "power": (lambda L, xp, x: xp.sum(L.nn.relu(x) ** 0.5), [-1.0, 0.5]),
+    "entropy": (lambda L, xp, x: xp.sum(L.nn.relu(x) * xp.log(L.nn.relu(x))), [-1.0, 0.5]),
+    "clamp": (lambda L, xp, x: xp.sum(xp.sqrt(L.lax.clamp(0.0, x, 1.0))), [-1.0, 0.5]),
+    "relu6": (lambda L, xp, x: xp.sum(xp.log(6.0 - L.nn.relu6(x))), [7.0, 0.5]),
+    "hard_sigmoid": (lambda L, xp, x: xp.sum(xp.log(L.nn.hard_sigmoid(x))), [-4.0, 0.5]),
+    "hard_silu": (lambda L, xp, x: xp.sum(L.nn.hard_silu(x)), [-np.inf, 0.5]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", STEEP)
+def test_a_flat_piece_keeps_infinite_cotangents_away(name: str) -> None:
+    function, point = STEEP[name]
+    x = np.array(point)
+
+    def f(v: Any) -> Any:
+        return function(fgrad, fnp, v)
+
+    want = jax.grad(lambda v: function(jax, jnp, v))(x)
+    curvature = jax.hessian(lambda v: function(jax, jnp, v))(x)
+    assert np.isfinite(want).all()
+    for transform in (fgrad.grad, fgrad.jacfwd, fgrad.jacrev):
+        for run in (transform(f), fgrad.jit(transform(f))):
+            np.testing.assert_allclose(run(x), want, rtol=1e-12)
+    for run in (fgrad.vmap(fgrad.grad(f)), fgrad.jit(fgrad.vmap(fgrad.grad(f)))):
+        np.testing.assert_allclose(run(x[None])[0], want, rtol=1e-12)
+    for run in (fgrad.hessian(f), fgrad.jit(fgrad.hessian(f))):
+        np.testing.assert_allclose(run(x), curvature, rtol=1e-12)

@@ -508,6 +508,7 @@ class Convert(Elementwise):
 class AbsorbingProduct(Ufunc, abstract=True):
     """``ct * slope``, where a ``ct`` of exactly zero absorbs any slope, infinite or NaN.
 
+    A slope that is a condition absorbs too where it does not hold: ``ct`` does not get there at all.
     Bilinear; its derivative absorbs on the same operand.   f[*s] f[*s] -> f[*s]
     """
 
@@ -516,8 +517,11 @@ class AbsorbingProduct(Ufunc, abstract=True):
         answer = np.multiply(ct, slope)
         if _unguarded.get() or not has_nan(answer):
             return answer
-        absorbed = np.equal(ct, 0) & np.isnan(answer)
-        if switches.debug_nans and np.any(absorbed):
+        lost = np.isnan(answer)
+        absorbed = np.equal(ct, 0) & lost
+        if aval_of(slope).dtype == dtypes.BOOL:
+            absorbed = np.logical_not(slope) & lost
+        elif switches.debug_nans and np.any(absorbed):
             raise NanError(
                 f"a derivative of zero met an infinite or NaN slope at {here()}; the product counts as 0"
             )
