@@ -291,10 +291,10 @@ def boundary(f: F, short_way: Callable[..., Any] | None = None) -> F:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
-            answer = short_way(args, kwargs)
-            if answer is not None:
-                return answer
             try:
+                answer = short_way(args, kwargs)
+                if answer is not None:
+                    return answer
                 return f(*args, **kwargs) if kwargs else f(*args)
             except Exception as error:
                 filter_traceback(error)

@@ -724,3 +724,14 @@ def test_a_matrix_without_an_answer_is_told(name: str, jit: Any) -> None:
     with pytest.raises(np.linalg.LinAlgError, match=message) as caught:
         jit(function)(matrix)
     assert "Singular matrix" not in str(caught.value)
+
+
+def test_a_number_beyond_every_integer_is_refused() -> None:
+    with pytest.raises(OverflowError, match="out of bounds for int64"):
+        fnp.asarray(10**20)
+    assert fnp.add(fnp.ones(1), 10**20)[0] == 1e20
+
+
+def test_a_histogram_without_edges_is_refused() -> None:
+    with pytest.raises(errors.ArgumentError, match="bins= has no edges"):
+        fnp.histogram(fnp.ones(3), ())

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import rows
+from support.refusals import assert_users_traceback
 
 import fgrad
 import fgrad.numpy as fnp
@@ -122,6 +123,27 @@ def test_any_arguments(name: str) -> None:
     calls += random.Random(name).sample(more, 120)
     for expression in calls:
         agree(expression, drawn(expression), name not in PRODUCTS)
+
+
+@pytest.mark.parametrize("name", ["einsum", "interp", "empty", "zeros", "ones", "full"])
+def test_functions_with_ways_of_their_own(name: str) -> None:
+    expressions = rows.ROWS[name]
+    assert len(expressions) > 1
+    for expression in expressions:
+        operands = drawn(expression)
+        agree(expression, operands)
+        for n, x in operands.items():
+            for other in variants(x):
+                agree(expression, {**operands, n: other})
+
+
+def test_a_warning_that_is_an_error_shows_no_frame_of_the_library() -> None:
+    fgrad.config.update("fgrad_check_jaxprs", False)
+    with warnings.catch_warnings(), np.errstate(all="warn"):
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning) as caught:
+            fnp.float_power(fnp.asarray([-1.0, 2.0]), 0.5)
+    assert_users_traceback(caught.value, __file__)
 
 
 # Where NumPy's functions are looser than ours, or choose otherwise.

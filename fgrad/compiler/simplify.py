@@ -79,9 +79,9 @@ class _Walk:
             if out.aval.shape and not self.stretched.isdisjoint(inputs):
                 inputs = self.unstretched(primitive, inputs, out)
             primitive, inputs = self.signs(primitive, inputs, out)
-            if primitive is absorbing_product and inputs[1].aval.dtype.kind != "b":
-                if self.is_finite(inputs[1]):
-                    primitive = mul
+            is_condition = inputs[-1].aval.dtype.kind == "b"
+            if primitive is absorbing_product and not is_condition and self.is_finite(inputs[1]):
+                primitive = mul
             if primitive is mul and out.aval.dtype.kind == "f":
                 inputs = self.unsigned(inputs)
         elif isinstance(primitive, StaticIndex | Embed) and _takes_all(primitive, inputs[0], out):

@@ -45,7 +45,6 @@ _REFUSALS = (AttributeError, TypeError, ValueError, LookupError, ArithmeticError
 _RESULTS: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        decompositions.EigResult,
         decompositions.EighResult,
         decompositions.QRResult,
         decompositions.SVDResult,
@@ -55,7 +54,6 @@ _RESULTS: dict[str, Any] = {
         uniques.UniqueInverseResult,
     )
 }
-
 
 _SCALARS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
 
